@@ -4,8 +4,8 @@ use crate::allocator;
 use crate::message::{out, print};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use fabius::{
-    Certificates, Database, Durability, Error, NodeId, Options, Repair, Result, SqlState, is_damaged_member,
-    is_member, must_be_filled, repair_member,
+    Certificates, Database, Durability, Error, NodeId, Options, Repair, Replication, Result, SqlState,
+    has_run_ahead, is_damaged_member, is_member, must_be_filled, repair_member,
 };
 use fabius_env::memory::{available_bytes, reserved_bytes};
 use fabius_server::configuration::{Configuration, Effective, Given, SETTINGS, effective};
@@ -128,7 +128,7 @@ pub fn run(arguments: &Serve) -> Result<ExitCode> {
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(without_threads)?;
     let mut signals = overseer.block_on(async { Signals::new() })?;
     while run_once(&effective, rows_memory, &overseer, &mut signals)? == Ended::OpensAgain {
-        tracing::warn!("this node is opened again");
+        tracing::info!("this node is opened again");
     }
     overseer.shutdown_background();
     out("fabius has ended\n");
@@ -184,9 +184,10 @@ fn run_once(
         // What was acknowledged may be on its way to the log's files, and closing may be cut short.
         database.flush()?;
     }
-    let opens_again = opens_again(&database, configuration);
+    let (opens_again, database_failure) = (opens_again(&database, configuration), database.failure());
     let closed = close(overseer, database, haste, signals);
-    if opens_again && !signals.have_come {
+    if let Some(reason) = database_failure.filter(|_| opens_again && !signals.have_come) {
+        tracing::warn!(%reason, "this node has stopped");
         return Ok(Ended::OpensAgain);
     }
     closed?;
@@ -196,9 +197,10 @@ fn run_once(
 /// Whether a node of a cluster has stopped because others do not have any more what it needs next, or because its disk is damaged.
 fn opens_again(database: &Database, configuration: &Configuration) -> bool {
     let directory = &configuration.directory;
-    database
-        .failure()
-        .is_some_and(|failure| must_be_filled(directory) || is_damaged_member(directory, &failure))
+    database.failure().is_some_and(|failure| {
+        let begins_again = must_be_filled(directory) || is_damaged_member(directory, &failure);
+        begins_again || has_run_ahead(&failure)
+    })
 }
 
 fn without_threads(error: std::io::Error) -> Error {
@@ -246,6 +248,7 @@ fn open(configuration: &Configuration) -> Result<Database> {
         durability: configuration.durability,
         workers: configuration.workers.unwrap_or(usual.workers),
         checkpoint_log_bytes: Some(configuration.checkpoint_log_bytes),
+        replication: configuration.replication,
         history: Some(configuration.history).filter(|history| !history.is_zero()),
         ..usual
     };
@@ -293,6 +296,11 @@ async fn serve(
     if let Some(status) = database.member_status() {
         let others = status.members.len() - 1;
         tracing::info!(others, "waiting for a majority of the cluster, as {}", NodeId(status.node));
+        if settings.replication == Replication::Asynchronous {
+            tracing::warn!(
+                "replication is async: what this node has answered while it led may be lost with it"
+            );
+        }
     }
     let starting = runtime.spawn(async move {
         let sql = SqlDatabase::open_within(database, memory).await?;

@@ -3,7 +3,7 @@
 //! To whoever hands calls in it is an engine like any other. What is handed in goes to the leader, and comes back as an entry
 //! that every node's own engine takes at the same place in the order.
 
-use crate::{Node, Status};
+use crate::{Node, Replication, Status};
 use fabius_engine::batch::Outcomes;
 use fabius_engine::checkpoint::State;
 use fabius_engine::counters::Counts;
@@ -31,12 +31,23 @@ pub struct AgreedEngine {
     between: Arc<Mutex<()>>,
     /// Whether calls are handed in where this node leads alone.
     leads_only: AtomicBool,
+    replication: Replication,
 }
 
 impl AgreedEngine {
     /// The engine of a node; `between` is what the node's [`Executor`](crate::Executor) holds.
-    pub fn new(engine: Arc<dyn Engine>, node: Node, between: Arc<Mutex<()>>) -> AgreedEngine {
-        AgreedEngine { engine, node, between, leads_only: AtomicBool::new(false) }
+    pub fn new(
+        engine: Arc<dyn Engine>,
+        node: Node,
+        between: Arc<Mutex<()>>,
+        replication: Replication,
+    ) -> AgreedEngine {
+        AgreedEngine { engine, node, between, leads_only: AtomicBool::new(false), replication }
+    }
+
+    /// Whether this node leads and runs calls before they are agreed on: then nobody knows of newer ones.
+    pub fn runs_ahead(&self) -> bool {
+        self.replication == Replication::Asynchronous && self.node.leads()
     }
 
     /// From now on what is handed in is agreed on in the term in which this node leads, or refused: for callers whose calls

@@ -225,6 +225,17 @@ impl AgreedLog {
         Ok(())
     }
 
+    /// The entry with an index.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub(crate) fn entry(&self, index: u64) -> Result<Entry> {
+        match self.recent.get(index) {
+            Some(kept) => Ok(kept.entry.clone()),
+            None => self.read(index).map(|(entry, _)| entry),
+        }
+    }
+
     /// The members are others now.
     pub(crate) fn set_conf_state(&mut self, conf_state: ConfState) {
         self.conf_state = conf_state;

@@ -20,7 +20,7 @@
 
 use crate::agreed_log::{AgreedLog, Collected};
 use crate::hard_state::{Fill, HardState};
-use crate::{Member, Point};
+use crate::{Member, Point, content, envelope};
 use bytes::Bytes;
 use fabius_engine::foundation::{log_error, panicked};
 use fabius_env::Disk;
@@ -30,7 +30,9 @@ use protobuf::Message as _;
 use raft::eraftpb::{ConfChangeSingle, ConfChangeType, ConfChangeV2, Entry, EntryType, Message, MessageType};
 use raft::{Config, RawNode, SnapshotStatus, StateRole};
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// Ticks without a word of the leader after which a node stands for election, at least; at most twice as many.
@@ -54,6 +56,41 @@ const FAR_BEHIND: u64 = 10_000;
 /// Bytes of agreed entries that one turn gives, about.
 const AGREED_BYTES: u64 = 4 << 20;
 
+/// `cannot_connect_now`: a node that has run ahead of the others, and has to begin again.
+const RAN_AHEAD: SqlState = SqlState(*b"57P03");
+
+impl FromStr for Replication {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Replication> {
+        match name {
+            "sync" => Ok(Replication::Agreed),
+            "async" => Ok(Replication::Asynchronous),
+            _ => Err(Error::new(SqlState::INVALID_PARAMETER, format!("there is no replication {name:?}"))
+                .with_hint("replication is sync or async")),
+        }
+    }
+}
+
+impl fmt::Display for Replication {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Replication::Agreed => "sync",
+            Replication::Asynchronous => "async",
+        })
+    }
+}
+
+/// When a call is run, and whoever waits for it is told, on the node that leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Replication {
+    /// When a majority has it: it is never lost.
+    #[default]
+    Agreed,
+    /// When the leader has it. What the others do not have yet when the leader is lost may be lost with it.
+    Asynchronous,
+}
+
 /// One node's part in agreeing on one log.
 pub(crate) struct Agreement {
     raft: RawNode<AgreedLog>,
@@ -64,6 +101,9 @@ pub(crate) struct Agreement {
     unsynced: VecDeque<Unsynced>,
     /// The last entry that a turn has given as agreed on.
     agreed: u64,
+    replication: Replication,
+    /// The last entry that a turn has given to be taken; with asynchronous replication a leader is ahead of what is agreed on.
+    given: Point,
     /// If it was agreed on that this node is no member any more: the ticks since another node has asked something of it. Others may
     /// not know it yet, and need its vote to find out; when nobody asks, it is over.
     leaving: Option<u64>,
@@ -88,14 +128,14 @@ struct Unsynced {
 pub(crate) struct Turn {
     /// To be sent.
     pub(crate) messages: Vec<Message>,
-    /// Agreed on, in order.
-    pub(crate) agreed: Vec<Entry>,
+    /// To be taken, in order.
+    pub(crate) given: Vec<Entry>,
     /// Requests to read, and the index up to which entries have to be taken first.
     pub(crate) reads: Vec<(Vec<u8>, u64)>,
     /// Whether there are other members than before.
     pub(crate) members_changed: bool,
-    agreed_bytes: u64,
-    /// Whether it has ended before all was done, because so much was agreed on.
+    given_bytes: u64,
+    /// Whether it has ended before all was done, because so much is to be taken.
     pub(crate) has_more: bool,
 }
 
@@ -128,6 +168,7 @@ impl Agreement {
         hard_state: HardState,
         taken: Point,
         seed: u64,
+        replication: Replication,
     ) -> Result<Agreement> {
         let store = AgreedLog::new(log, collected, &hard_state, taken.index);
         if store.last().index < taken.index {
@@ -162,6 +203,8 @@ impl Agreement {
             hard_state,
             unsynced,
             agreed,
+            replication,
+            given: taken,
             leaving: None,
             ticks: 0,
             heard: BTreeMap::new(),
@@ -465,6 +508,7 @@ impl Agreement {
         loop {
             self.persisted(&mut turn);
             if !self.raft.has_ready() {
+                self.run_ahead(&mut turn)?;
                 return Ok(turn);
             }
             let mut ready = self.raft.ready();
@@ -473,6 +517,9 @@ impl Agreement {
             }
             let entries = ready.take_entries();
             if let Some(first) = entries.first() {
+                if first.index <= self.given.index {
+                    return Err(ran_ahead(first.index));
+                }
                 let store = self.raft.mut_store();
                 if store.cuts_at(first.index) {
                     // What was appended before is durable, and of what is cut off nobody is told.
@@ -503,15 +550,48 @@ impl Agreement {
                 self.agreed = last.index;
                 self.raft.advance_apply_to(last.index);
             }
-            turn.agreed_bytes += agreed.iter().map(|entry| entry.data.len() as u64).sum::<u64>();
-            turn.agreed.extend(agreed);
-            if turn.agreed_bytes >= AGREED_BYTES {
+            agreed.into_iter().for_each(|entry| self.give(entry, &mut turn));
+            if turn.given_bytes >= AGREED_BYTES {
                 turn.has_more = true;
                 self.draw_timeout();
                 return Ok(turn);
             }
             self.draw_timeout();
         }
+    }
+
+    /// Gives an entry to be taken, if it was not given already.
+    fn give(&mut self, entry: Entry, turn: &mut Turn) {
+        if entry.index <= self.given.index {
+            return;
+        }
+        let seq = self.given.seq + u64::from(envelope::seqs(&entry));
+        self.given = Point { seq, index: entry.index, term: entry.term };
+        turn.given_bytes += entry.data.len() as u64;
+        turn.given.push(entry);
+    }
+
+    /// With asynchronous replication, gives what is durable where this node leads, agreed on or not. What it checks itself by is only
+    /// ever done for what is agreed on: checkpoints and changes of members hold back what is behind them.
+    fn run_ahead(&mut self, turn: &mut Turn) -> Result<()> {
+        if self.replication == Replication::Agreed || self.raft.raft.state != StateRole::Leader {
+            return Ok(());
+        }
+        let durable = self.log().durable_seq();
+        while self.given.index < self.raft.store().last().index {
+            let entry = self.raft.store().entry(self.given.index + 1)?;
+            let ends = self.given.seq + u64::from(envelope::seqs(&entry));
+            let waits = entry.entry_type != EntryType::EntryNormal || content::is_checkpoint(&entry.data);
+            if ends > durable || waits {
+                break;
+            }
+            self.give(entry, turn);
+            if turn.given_bytes >= AGREED_BYTES {
+                turn.has_more = true;
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// A node that is sent a snapshot answers only once it has caught up. Until then the leader tries again, as if it had failed.
@@ -616,6 +696,20 @@ fn lost(acknowledged: u64, last: u64) -> Error {
             "it has acknowledged the entry with index {acknowledged}, and its log ends with {last}"
         ))
         .with_hint("it stays out; remove it from the cluster, and add a new node")
+}
+
+/// What a leader with asynchronous replication has run is not what was agreed on.
+fn ran_ahead(index: u64) -> Error {
+    Error::new(RAN_AHEAD, "this node has run what was not agreed on")
+        .with_detail(format!(
+            "it led, with asynchronous replication; what it ran from index {index} on was lost with its lead"
+        ))
+        .with_hint("start it again: it begins with what is agreed on")
+}
+
+/// Whether a node has stopped because it has run what was not agreed on: opened again, it begins with what is.
+pub fn has_run_ahead(failure: &Error) -> bool {
+    failure.state() == RAN_AHEAD
 }
 
 fn refused(error: &raft::Error) -> Error {

@@ -13,6 +13,8 @@
 //!
 //! The entry with which a new leader begins, and whatever else nobody handed in, has no bytes at all.
 
+use fabius_engine::entry::{self, Entries};
+
 /// A proposal's share of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
@@ -83,6 +85,12 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Content<'_>> {
     let parts_bytes = (u32::from_le_bytes(*count) as usize).checked_mul(PART_BYTES)?;
     let (parts, taken) = rest.split_at_checked(parts_bytes)?;
     Some(Content { parts, taken })
+}
+
+/// Whether all nodes take a checkpoint at an entry with these bytes.
+pub(crate) fn is_checkpoint(bytes: &[u8]) -> bool {
+    let taken = decode(bytes).map(|content| entry::decode(content.taken));
+    matches!(taken, Some(Ok(Entries::Checkpoint)))
 }
 
 fn u64_at(bytes: &[u8], at: usize) -> u64 {

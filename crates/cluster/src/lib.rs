@@ -50,7 +50,7 @@ mod tls;
 mod wire;
 
 pub use agreed_engine::AgreedEngine;
-pub use agreement::Standing;
+pub use agreement::{Replication, Standing, has_run_ahead};
 pub use digests::Compared;
 pub use executor::{AtCheckpoint, Executor};
 pub use filling::{Filled, Filling, must_be_filled};

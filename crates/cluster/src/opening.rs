@@ -3,7 +3,7 @@
 use crate::agreed_log::Collected;
 use crate::agreement::Agreement;
 use crate::hard_state::{HardState, HardStateError};
-use crate::{KeptCheckpoints, Member, Point, Replica};
+use crate::{KeptCheckpoints, Member, Point, Replica, Replication};
 use fabius_env::Disk;
 use fabius_log::{Frame, Log};
 use fabius_value::{Error, Result, Seq, SqlState};
@@ -88,7 +88,13 @@ impl Opening {
     ///
     /// # Errors
     /// `XX001` if the checkpoint is of no state between two entries of the log.
-    pub fn finish(self, log: Arc<Log>, life: u64, checkpoints: Arc<KeptCheckpoints>) -> Result<Replica> {
+    pub fn finish(
+        self,
+        log: Arc<Log>,
+        life: u64,
+        checkpoints: Arc<KeptCheckpoints>,
+        replication: Replication,
+    ) -> Result<Replica> {
         let taken = self.taken.ok_or_else(|| {
             Error::new(SqlState::DATA_CORRUPTED, "the checkpoint is not one of this log").with_detail(
                 format!("it has the state after sequence number {}, at which no entry ends", self.checkpoint),
@@ -98,7 +104,8 @@ impl Opening {
             checkpoints.note(taken);
             checkpoints.confirm(Seq(taken.seq));
         }
-        let agreement = Agreement::new(self.disk, log, self.collected, self.hard_state, taken, life)?;
+        let agreement =
+            Agreement::new(self.disk, log, self.collected, self.hard_state, taken, life, replication)?;
         Ok(Replica::new(agreement, life, taken, checkpoints))
     }
 }

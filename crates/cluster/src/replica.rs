@@ -441,7 +441,7 @@ impl Replica {
         for message in done.messages {
             outbox.send(message.to, Message::Raft(message).encode());
         }
-        for entry in done.agreed {
+        for entry in done.given {
             let agreed = self.agreed(&entry);
             execution.take(agreed)?;
         }

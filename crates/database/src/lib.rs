@@ -58,7 +58,9 @@ mod unnamed;
 pub use call::{Pending, Prepared, Promise};
 pub use checkpoints::{Checkpoint, CheckpointStatus};
 pub use database::Database;
-pub use fabius_cluster::{Certificates, Member, Standing, Status as MemberStatus, certificate_name};
+pub use fabius_cluster::{
+    Certificates, Member, Replication, Standing, Status as MemberStatus, certificate_name, has_run_ahead,
+};
 pub use fabius_engine::checkpoint::Progress as CheckpointProgress;
 pub use fabius_engine::counters::Counts;
 pub use fabius_engine::room::Patience;

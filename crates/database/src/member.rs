@@ -181,7 +181,7 @@ impl Database {
             foundation.keep_times();
         }
         let kept = Arc::new(KeptCheckpoints::new(checkpoints.clone()));
-        let replica = opening.finish(log.clone(), life(), kept.clone())?;
+        let replica = opening.finish(log.clone(), life(), kept.clone(), options.replication)?;
         let me = replica.members().iter().find(|member| member.node == replica.node()).cloned();
         let me = me.ok_or_else(no_member)?;
         let network = connect(&me, replica.members(), id)?;
@@ -190,7 +190,7 @@ impl Database {
         executor.at_checkpoint(Box::new(move |point| meeting.call(point)));
         let between = executor.between();
         let node = Node::start(replica, executor, foundation.clone(), network);
-        let agreed = Arc::new(AgreedEngine::new(engine, node, between));
+        let agreed = Arc::new(AgreedEngine::new(engine, node, between, options.replication));
         database.engine = agreed.clone();
         database.agreed = Some(agreed);
         database.log = Some(log.clone());
@@ -219,6 +219,12 @@ impl Database {
     /// Whether calls are ordered here: in a cluster, whether this node leads it.
     pub fn leads(&self) -> bool {
         self.agreed.as_ref().is_none_or(|agreed| agreed.node().leads())
+    }
+
+    /// Whether this node has run calls that are not agreed on yet, and are lost if it is lost now: with asynchronous replication, where
+    /// it leads.
+    pub fn is_ahead(&self) -> bool {
+        self.member_status().is_some_and(|status| status.taken > status.standing.agreed)
     }
 
     /// From now on what is handed in is agreed on in the term in which this node leads, or refused: for callers whose calls
@@ -267,12 +273,12 @@ impl Database {
     }
 
     /// Returns once this node shows everything that anybody was told of before, on any node: what reads there are strictly
-    /// serializable by. At once in a database that is no node of a cluster.
+    /// serializable by. At once in a database that is no node of a cluster, and where a leader runs calls before they are agreed on.
     ///
     /// # Errors
     /// Why the node has stopped.
     pub async fn catch_up(&self) -> Result<()> {
-        let Some(agreed) = &self.agreed else { return Ok(()) };
+        let Some(agreed) = self.agreed.as_ref().filter(|agreed| !agreed.runs_ahead()) else { return Ok(()) };
         let reader = Batch::of(Vec::new(), 0);
         agreed.node().read(reader.clone());
         self.complete(&reader).await;

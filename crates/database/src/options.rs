@@ -1,5 +1,6 @@
 //! The settings of a database.
 
+use fabius_cluster::Replication;
 use fabius_engine_graph::Settings as GraphSettings;
 use fabius_engine_lazy::Policy;
 use fabius_engine_locking::Policy as LockingPolicy;
@@ -148,6 +149,8 @@ pub struct Options {
     /// How long what was can still be read ([`crate::Database::standpoint_at`]), counted from when the database
     /// was opened: so long, every version of every row is kept in memory. `None` keeps no more than readers need.
     pub history: Option<Duration>,
+    /// When a caller is told of a call, in a cluster.
+    pub replication: Replication,
 }
 
 impl Default for Options {
@@ -165,6 +168,7 @@ impl Default for Options {
             checkpoint_log_bytes: Some(1 << 30),
             key_window_calls: None,
             history: None,
+            replication: Replication::default(),
         }
     }
 }

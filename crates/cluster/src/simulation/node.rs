@@ -1,7 +1,7 @@
 //! One node of a simulated cluster.
 
 use crate::envelope;
-use crate::{Agreed, Execution, Executor, KeptCheckpoints, Opening, Point, Replica};
+use crate::{Agreed, Execution, Executor, KeptCheckpoints, Opening, Point, Replica, Replication, has_run_ahead};
 use bytes::Bytes;
 use fabius_engine::checkpoint::{self, Digest, State};
 use fabius_engine::foundation::log_error;
@@ -42,6 +42,8 @@ pub(super) struct Life {
     executor: Executor,
     /// The last entry that it has taken.
     pub(super) taken: u64,
+    /// What it has taken, and is not agreed on as far as it knows.
+    ahead: History,
     checkpoints: Arc<KeptCheckpoints>,
     /// The checkpoints that it has taken, on their way from executing to agreeing.
     taken_now: Taken,
@@ -75,6 +77,7 @@ impl Life {
         clock: &SimulatedClock,
         network: Arc<dyn Network>,
         number: u64,
+        replication: Replication,
     ) -> Result<Life> {
         let checkpoints = checkpoints_of(disk)?;
         let disk = Arc::new(disk.clone());
@@ -95,7 +98,7 @@ impl Life {
         let log = Arc::new(log);
         foundation.attach_log(log.clone(), false);
         let kept = Arc::new(KeptCheckpoints::new(checkpoints.clone()));
-        let replica = opening.finish(log.clone(), number, kept.clone())?;
+        let replica = opening.finish(log.clone(), number, kept.clone(), replication)?;
         let mut executor = Executor::new(engine.clone());
         let taken_now = Taken::default();
         let (beneath, all) = (engine.clone(), taken_now.clone());
@@ -106,7 +109,8 @@ impl Life {
             all.lock().extend(written.ok().map(|written| (point, written.digests)));
         }));
         let taken = replica.handed_out();
-        Ok(Life { replica, log, engine, foundation, network, executor, taken, checkpoints: kept, taken_now })
+        let (ahead, checkpoints) = (History::new(), kept);
+        Ok(Life { replica, log, engine, foundation, network, executor, taken, ahead, checkpoints, taken_now })
     }
 
     /// Hears up to so many messages, and does what there is to do.
@@ -117,15 +121,35 @@ impl Life {
         }
         let now_us = self.foundation.clock.now_us();
         let mut outbox = &*self.network;
-        let mut execution =
-            Checked { executor: &mut self.executor, history, taken: &mut self.taken, leaves_out };
-        self.replica.turn(now_us, &mut outbox, &mut execution)?;
+        let mut execution = Checked {
+            executor: &mut self.executor,
+            ahead: &mut self.ahead,
+            taken: &mut self.taken,
+            leaves_out,
+        };
+        let turned = self.replica.turn(now_us, &mut outbox, &mut execution);
+        if turned.as_ref().is_err_and(has_run_ahead) {
+            // What it has run was not agreed on, and it says so.
+            self.ahead.clear();
+        }
+        self.compare_with(history);
+        turned?;
         let taken_now = std::mem::take(&mut *self.taken_now.lock());
         for (point, digests) in taken_now {
             self.replica.compare(Seq(point.seq), digests);
             self.keep_two(point)?;
         }
         Ok(())
+    }
+
+    /// What this node has taken and is agreed on now is what the others have taken there.
+    fn compare_with(&mut self, history: &mut History) {
+        let agreed = self.replica.standing().agreed;
+        while let Some(first) = self.ahead.first_entry().filter(|first| *first.key() <= agreed) {
+            let (index, found) = first.remove_entry();
+            let known = history.entry(index).or_insert_with(|| found.clone());
+            assert!(*known == found, "another entry was agreed on at index {index}");
+        }
     }
 
     /// Keeps a checkpoint and the one before it, and the log from that one on.
@@ -144,14 +168,18 @@ impl Life {
     }
 
     /// Takes what is in the log, agreed on or not.
-    pub(super) fn take_what_is_there(&mut self, history: &mut History) -> Result<()> {
+    pub(super) fn take_what_is_there(&mut self) -> Result<()> {
         let first_seq = self.foundation.promised().next();
         let mut reader = self.log.read_from(first_seq.0).map_err(|error| log_error(&error))?;
         while let Some(batch) = reader.next_batch().map_err(|error| log_error(&error))? {
             let entry = envelope::decode(&batch.payload).expect("an entry");
             let first_seq = Seq(batch.first_seq);
-            let mut execution =
-                Checked { executor: &mut self.executor, history, taken: &mut self.taken, leaves_out: false };
+            let mut execution = Checked {
+                executor: &mut self.executor,
+                ahead: &mut self.ahead,
+                taken: &mut self.taken,
+                leaves_out: false,
+            };
             execution.take(Agreed::of(&entry, first_seq, batch.entry_count, Vec::new()))?;
         }
         Ok(())
@@ -178,10 +206,10 @@ fn newest(checkpoints: &dyn Disk) -> Result<Option<State>> {
     Ok(None)
 }
 
-/// Takes what is agreed on, if it is what the others have taken there.
+/// Takes what is agreed on, and notes what it was.
 struct Checked<'e> {
     executor: &'e mut Executor,
-    history: &'e mut History,
+    ahead: &'e mut History,
     taken: &'e mut u64,
     /// Whether it leaves a call out now and then, by a mutation.
     leaves_out: bool,
@@ -190,13 +218,12 @@ struct Checked<'e> {
 impl Execution for Checked<'_> {
     fn take(&mut self, agreed: Agreed) -> Result<()> {
         let found = (agreed.first_seq.0, agreed.taken().unwrap_or_default().to_vec());
-        let known = self.history.entry(agreed.index).or_insert_with(|| found.clone());
-        assert!(*known == found, "another entry was agreed on at index {}", agreed.index);
         if agreed.index <= *self.taken {
             // Taken before it was agreed on, by a mutation.
             return Ok(());
         }
         assert_eq!(agreed.index, *self.taken + 1, "an entry was left out");
+        self.ahead.insert(agreed.index, found);
         *self.taken = agreed.index;
         let is_left_out =
             self.leaves_out && agreed.count == 1 && agreed.ours.is_empty() && agreed.index % 16 == 7;

@@ -5,7 +5,7 @@ use super::ledger::{DEFINITIONS, Ledger};
 use super::node::{DATABASE, History, Life, checkpoints_of, log_options};
 use super::{Mutation, Report};
 use crate::hard_state::HardState;
-use crate::{Filled, Filling, Member, Replica, begin_anew, init, must_be_filled};
+use crate::{Filled, Filling, Member, Replica, Replication, begin_anew, has_run_ahead, init, must_be_filled};
 use bytes::Bytes;
 use fabius_engine::entry::{self, Entries};
 use fabius_engine::oracle::Oracle;
@@ -45,6 +45,7 @@ pub(super) struct World<'m> {
     fragile: usize,
     /// What is broken on purpose.
     mutation: Option<Mutation>,
+    replication: Replication,
     /// The last node is no member at first.
     has_spare: bool,
     was_removed: bool,
@@ -102,6 +103,12 @@ impl<'m> World<'m> {
             let clock = SimulatedClock::at(1_700_000_000_000_000);
             nodes.push(Node::new(number, disk, clock, TICK_NS));
         }
+        let replication = match mutation.is_none() && random.chance(1, 6) {
+            true => Replication::Asynchronous,
+            false => Replication::Agreed,
+        };
+        let mut ledger = Ledger::default();
+        ledger.forgives = replication == Replication::Asynchronous;
         World {
             make,
             random,
@@ -109,12 +116,13 @@ impl<'m> World<'m> {
             network,
             nodes,
             clients: (0..4).map(|_| Client::default()).collect(),
-            ledger: Ledger::default(),
+            ledger,
             history: History::new(),
             leaders: BTreeMap::new(),
             counts: BTreeMap::new(),
             fragile,
             mutation,
+            replication,
             has_spare,
             was_removed: false,
         }
@@ -210,7 +218,7 @@ impl<'m> World<'m> {
                     self.mutation == Some(Mutation::TakenBeforeAgreement) && node + 1 == self.nodes.len();
                 self.at_node(node, |life, history| {
                     life.turn(messages, history, leaves_out)?;
-                    if hasty { life.take_what_is_there(history) } else { Ok(()) }
+                    if hasty { life.take_what_is_there() } else { Ok(()) }
                 })
             }
             4 | 5 => self.at_node(node, |life, history| {
@@ -280,6 +288,10 @@ impl<'m> World<'m> {
             Ok(()) => {}
             Err(_) if must_be_filled(&self.nodes[node].disk) => {
                 self.count("a node learned that it was too far behind");
+                self.end_life(node);
+            }
+            Err(error) if has_run_ahead(&error) => {
+                self.count("a node had run what was not agreed on");
                 self.end_life(node);
             }
             Err(error) if error.state() == SqlState::DATA_CORRUPTED => {
@@ -513,7 +525,7 @@ impl<'m> World<'m> {
             self.nodes[node].filling = Some((filling, network));
             return Ok(());
         }
-        let opened = Life::open(self.make, disk, clock, network, number);
+        let opened = Life::open(self.make, disk, clock, network, number, self.replication);
         let all_in = self.nodes.iter().all(|node| node.out.is_none());
         let state = &mut self.nodes[node];
         state.lives += 1;

@@ -14,7 +14,7 @@ mod sources;
 pub use settings::{SETTINGS, Setting};
 pub use sources::{Effective, Given, effective};
 
-use fabius::{Durability, EngineKind};
+use fabius::{Durability, EngineKind, Replication};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -64,6 +64,8 @@ pub struct Configuration {
     pub tls_key: Option<PathBuf>,
     /// Whether connections without TLS are refused.
     pub tls_required: bool,
+    /// When a call is run and answered in a cluster.
+    pub replication: Replication,
     /// The certificate of the authority that vouches for the nodes of the cluster, PEM.
     pub peer_authority: Option<PathBuf>,
     /// This node's certificate for the others, PEM.
@@ -115,6 +117,7 @@ impl Default for Configuration {
             tls_certificate: None,
             tls_key: None,
             tls_required: false,
+            replication: Replication::default(),
             peer_authority: None,
             peer_certificate: None,
             peer_key: None,

@@ -3,7 +3,7 @@
 use super::quantity::{format_size, format_time, parse_size, parse_time};
 use super::{Configuration, LogFormat};
 use crate::logging;
-use fabius::{Durability, EngineKind};
+use fabius::{Durability, EngineKind, Replication};
 use fabius_value::{Error, Result, SqlState};
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -77,6 +77,10 @@ fn engine(text: &str) -> Result<EngineKind> {
 
 fn durability(text: &str) -> Result<Durability> {
     text.parse().map_err(|_| refused("fsync or none"))
+}
+
+fn replication(text: &str) -> Result<Replication> {
+    text.parse().map_err(|_| refused("sync or async"))
 }
 
 fn workers(text: &str) -> Result<Option<usize>> {
@@ -155,6 +159,8 @@ settings! {
     tls_key "FILE" "The certificate's private key, PEM",
         |text| Ok(optional_path(text)), |path: &Option<PathBuf>| show_path(path.as_ref());
     tls_required "BOOL" "Whether connections without TLS are refused", truth, ToString::to_string;
+    replication "sync|async" "When a node of a cluster that leads answers: sync, when a majority has synced; async, when it has alone",
+        replication, ToString::to_string;
     peer_authority "FILE" "Of a node of a cluster: the authority that vouches for all nodes, PEM; without it, plain TCP",
         |text| Ok(optional_path(text)), |path: &Option<PathBuf>| show_path(path.as_ref());
     peer_certificate "FILE" "This node's certificate for the others, with the name node-N for node N, PEM",

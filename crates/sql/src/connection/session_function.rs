@@ -174,6 +174,8 @@ impl Connection {
     fn outcome(&self, key: &str) -> Value {
         let words = self.database.database().keyed_call(key.as_bytes()).map(|call| match call {
             KeyedCall::InProgress => "in progress",
+            // Here alone, and lost if this node is lost now.
+            KeyedCall::Committed if self.database.database().is_ahead() => "committed, not agreed on yet",
             KeyedCall::Committed => "committed",
             KeyedCall::Aborted => "aborted",
         });
