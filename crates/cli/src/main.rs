@@ -75,10 +75,10 @@ fn main() -> ExitCode {
         Command::Cluster(cluster::Command::Demo(_)) => {
             interrupt::handle(&interrupt, cluster_demo::INTERRUPTED)
         }
-        Command::Serve(_) | Command::Explain(_) | Command::Log(_) | Command::Cluster(_) => {}
         Command::Cluster(cluster::Command::Add(_)) => {
             interrupt::handle(&interrupt, cluster_members::INTERRUPTED)
         }
+        Command::Serve(_) | Command::Explain(_) | Command::Log(_) | Command::Cluster(_) => {}
         Command::Demo(_) => interrupt::handle(&interrupt, demo::INTERRUPTED),
         Command::Bench(_) => interrupt::handle(&interrupt, bench::INTERRUPTED),
         Command::Checkpoint(_) => interrupt::handle(&interrupt, checkpoint::INTERRUPTED),

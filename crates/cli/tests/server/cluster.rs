@@ -25,10 +25,15 @@ struct Cluster {
     members: String,
     id: String,
     processes: Vec<Option<Child>>,
+    replication: &'static str,
 }
 
 impl Cluster {
     fn start() -> Cluster {
+        Cluster::with_replication("sync")
+    }
+
+    fn with_replication(replication: &'static str) -> Cluster {
         let directory = tempfile::tempdir().expect("a directory");
         let port = || fabius_env::free_port().expect("a free port");
         let ports: Vec<_> = (0..=NODES).map(|_| (port(), port())).collect();
@@ -46,7 +51,7 @@ impl Cluster {
             id = Some(printed.expect("it prints the identity").to_string());
         }
         let (id, processes) = (id.expect("nodes"), (0..=NODES).map(|_| None).collect());
-        let mut cluster = Cluster { directory, ports, members, id, processes };
+        let mut cluster = Cluster { directory, ports, members, id, processes, replication };
         (0..NODES).for_each(|node| cluster.begin(node));
         cluster
     }
@@ -57,7 +62,7 @@ impl Cluster {
         let mut process = Command::new(env!("CARGO_BIN_EXE_fabius"))
             .arg("serve")
             .arg(self.directory.path().join((node + 1).to_string()))
-            .args(["--listen", &listen, "--http", "off"])
+            .args(["--listen", &listen, "--http", "off", "--replication", self.replication])
             .arg("--peer-authority")
             .arg(certificates.authority)
             .arg("--peer-certificate")
@@ -123,9 +128,14 @@ impl Cluster {
 
     /// The node that leads, once there is one.
     fn leader(&mut self) -> usize {
+        self.leader_of(&(0..NODES).collect::<Vec<usize>>())
+    }
+
+    /// The one of these nodes that leads, once there is one.
+    fn leader_of(&mut self, nodes: &[usize]) -> usize {
         let begun = Instant::now();
         loop {
-            for node in 0..NODES {
+            for &node in nodes {
                 let conninfo = self.conninfo_of(node);
                 let asked = block_on(async {
                     let (client, connection) = tokio_postgres::connect(&conninfo, NoTls).await.ok()?;
@@ -328,6 +338,70 @@ fn a_damaged_node_is_repaired() {
         let row = reader.query_one("SELECT count(*) FROM t", &[]).await.expect("it reads");
         assert_eq!(row.get::<_, i64>(0), 3_001);
     });
+}
+
+/// Goal: with asynchronous replication the leader answers alone, and says that what it has done may be lost; when it is, the node that
+/// has done it begins again with what the others have.
+#[test]
+fn what_was_answered_alone_may_be_lost_and_is_said_to_be() {
+    let mut cluster = Cluster::with_replication("async");
+    cluster.leader();
+    block_on(async {
+        let writer = connect_patiently(&cluster.leads()).await;
+        writer.batch_execute("CREATE TABLE t (id integer PRIMARY KEY)").await.expect("the leader writes");
+    });
+    // A leader that hears of no majority steps back after half a second, and the machine may be slow.
+    let alone = (1..=10).find(|id| {
+        let leader = cluster.leader();
+        let others: Vec<usize> = (0..NODES).filter(|node| *node != leader).collect();
+        let said = block_on(async {
+            let writer = connect_patiently(&[cluster.conninfo_of(leader)]).await;
+            let set = format!("SET fabius.idempotency_key = 'alone {id}'");
+            writer.batch_execute(&set).await.expect("a setting");
+            others.iter().for_each(|node| cluster.kill(*node));
+            let insert = format!("INSERT INTO t VALUES ({id})");
+            let inserting = tokio::time::timeout(Duration::from_secs(1), writer.batch_execute(&insert));
+            inserting.await.ok()?.ok()?;
+            let outcome = format!("SELECT fabius.outcome('alone {id}')");
+            let asking = tokio::time::timeout(Duration::from_secs(1), writer.simple_query(&outcome));
+            asking.await.ok()?.ok()?.iter().find_map(|message| match message {
+                tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0).map(str::to_string),
+                _ => None,
+            })
+        });
+        cluster.signal(leader, "STOP");
+        others.iter().for_each(|node| cluster.begin(*node));
+        let next = cluster.leader_of(&others);
+        assert_ne!(next, leader);
+        block_on(async {
+            let writer = connect_patiently(&[cluster.conninfo_of(next)]).await;
+            let insert = format!("INSERT INTO t VALUES ({})", 1_000 + id);
+            writer.batch_execute(&insert).await.expect("the next leader writes");
+        });
+        cluster.signal(leader, "CONT");
+        said.as_deref() == Some("committed, not agreed on yet")
+    });
+    let alone = alone.expect("the leader answers alone");
+    for node in 0..NODES {
+        block_on(async {
+            let begun = Instant::now();
+            loop {
+                let reader = connect_patiently(&[cluster.conninfo_of(node)]).await;
+                let query = format!(
+                    "SELECT count(*) FILTER (WHERE id = {alone}), count(*) FILTER (WHERE id = {}) FROM t",
+                    1_000 + alone
+                );
+                // The node that has run ahead finds out, and begins again.
+                if let Ok(row) = reader.query_one(&query, &[]).await
+                    && (row.get::<_, i64>(0), row.get::<_, i64>(1)) == (0, 1)
+                {
+                    break;
+                }
+                assert!(begun.elapsed() < PATIENCE, "node {node} does not begin again");
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        });
+    }
 }
 
 /// Goal: whichever node is killed under load, clients go on with those that are left, and every acknowledged commit is there,

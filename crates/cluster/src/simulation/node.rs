@@ -1,7 +1,9 @@
 //! One node of a simulated cluster.
 
 use crate::envelope;
-use crate::{Agreed, Execution, Executor, KeptCheckpoints, Opening, Point, Replica, Replication, has_run_ahead};
+use crate::{
+    Agreed, Execution, Executor, KeptCheckpoints, Opening, Point, Replica, Replication, has_run_ahead,
+};
 use bytes::Bytes;
 use fabius_engine::checkpoint::{self, Digest, State};
 use fabius_engine::foundation::log_error;
