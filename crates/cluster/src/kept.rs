@@ -66,9 +66,21 @@ impl KeptCheckpoints {
         self.points.lock().get(&seq.0).map(|known| known.point)
     }
 
-    /// Only these are there any more.
-    pub fn retain(&self, kept: &[Seq]) {
-        self.points.lock().retain(|seq, _| kept.contains(&Seq(*seq)));
+    /// Which of these, newest first, stay: so many of the newest, and the newest that others can be filled from. The rest is not known
+    /// any more.
+    pub fn retain(&self, newest_first: &[Seq], count: usize) -> Vec<Seq> {
+        let mut points = self.points.lock();
+        let filling = points.iter().rfind(|(_, known)| known.is_confirmed).map(|(seq, _)| Seq(*seq));
+        let (newest, older) = newest_first.split_at(count.min(newest_first.len()));
+        let older = older.iter().copied().filter(|seq| Some(*seq) == filling);
+        let kept: Vec<Seq> = newest.iter().copied().chain(older).collect();
+        points.retain(|seq, _| kept.contains(&Seq(*seq)));
+        kept
+    }
+
+    /// Whether others can be filled from one that goes at least to a sequence number.
+    pub(crate) fn can_fill(&self, seq: Seq) -> bool {
+        self.points.lock().range(seq.0..).any(|(_, known)| known.is_confirmed)
     }
 
     /// A part of one that others can be filled from, or of the newest such; nothing if there is none.

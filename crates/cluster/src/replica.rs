@@ -413,7 +413,9 @@ impl Replica {
         execution: &mut dyn Execution,
     ) -> Result<TurnEnd> {
         let mut members_changed = false;
-        if let Some(point) = self.discarded.take() {
+        // Whoever needs what goes has to find something to be filled from.
+        let checkpoints = &self.checkpoints;
+        if let Some(point) = self.discarded.take_if(|point| checkpoints.can_fill(Seq(point.seq))) {
             self.agreement.discard_up_to(point)?;
         }
         for (to, answer) in self.answers.drain(..) {

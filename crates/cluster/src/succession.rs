@@ -38,6 +38,10 @@ pub fn begin_anew(disk: &dyn Disk) -> Result<NodeId> {
         Error::new(SqlState::NOT_IN_STATE, "this node is no member of its cluster any more")
             .with_hint("a directory that was removed from a cluster does not come back; add a new node")
     })?;
+    if predecessors(&members, before.node).next().is_some() {
+        // It was on its way into its seat, and the others may never have heard of it.
+        members.retain(|member| member.node != before.node);
+    }
     members.push(Member { node: successor.0, address, votes: false });
     let state = HardState {
         node: successor.0,

@@ -125,7 +125,10 @@ impl Checkpoints {
             agreed.node().compare(written.seq, written.digests);
         }
         whole.insert(0, written.seq);
-        whole.truncate(KEPT);
+        match &self.agreed {
+            Some((_, kept)) => *whole = kept.retain(&whole, KEPT),
+            None => whole.truncate(KEPT),
+        }
         self.status.lock().newest = Some(written.seq);
         let segments_deleted = self.clean_up(&whole)?;
         Ok(Checkpoint {
@@ -184,7 +187,6 @@ impl Checkpoints {
         names.reverse();
         files::delete(&*self.disk, &names)?;
         if let Some((agreed, kept)) = &self.agreed {
-            kept.retain(whole);
             if let [_, .., oldest] = whole
                 && let Some(point) = kept.point(*oldest)
             {

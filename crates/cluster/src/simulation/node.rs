@@ -159,11 +159,13 @@ impl Life {
         self.checkpoints.note(newest);
         let disk = self.checkpoints.disk();
         let found = checkpoint_files::list(disk)?;
-        let kept: Vec<Seq> = found.iter().map(|found| found.seq).take(2).collect();
-        let old = found.into_iter().skip(2).map(|found| found.name);
+        let newest_first: Vec<Seq> = found.iter().map(|found| found.seq).collect();
+        let kept = self.checkpoints.retain(&newest_first, 2);
+        let old = found.into_iter().filter(|found| !kept.contains(&found.seq)).map(|found| found.name);
         checkpoint_files::delete(disk, &old.collect::<Vec<String>>())?;
-        self.checkpoints.retain(&kept);
-        if let Some(older) = kept.get(1).and_then(|older| self.checkpoints.point(*older)) {
+        if let Some(older) =
+            kept.get(1..).and_then(<[Seq]>::last).and_then(|older| self.checkpoints.point(*older))
+        {
             self.replica.discard_up_to(older);
         }
         Ok(())
