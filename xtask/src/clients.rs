@@ -35,6 +35,7 @@ pub fn fetch() -> bool {
         ("psycopg and asyncpg", python),
         ("node-postgres", node_postgres(&folder)),
         ("JDBC", jdbc(&folder)),
+        ("pgx", pgx(&folder)),
     ];
     let missing: Vec<&str> = all.iter().filter(|(_, is_there)| !is_there).map(|(name, _)| *name).collect();
     if missing.is_empty() {
@@ -101,6 +102,21 @@ fn jdbc(folder: &Path) -> bool {
         run(&mut command)
     };
     jar.exists() || (copy() && jar.exists())
+}
+
+/// A program of ours with pgx in it, which Go builds; its versions are in its go.mod.
+fn pgx(folder: &Path) -> bool {
+    let source =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/cli/tests/server/clients/failover_pgx");
+    if !succeeds(Command::new("go").arg("version")) {
+        eprintln!("there is no go: install Go");
+        return false;
+    }
+    run(Command::new("go")
+        .args(["build", "-o"])
+        .arg(folder.join("failover_pgx"))
+        .arg(".")
+        .current_dir(source))
 }
 
 fn succeeds(command: &mut Command) -> bool {

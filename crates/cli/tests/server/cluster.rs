@@ -17,7 +17,7 @@ const NODES: usize = 3;
 const CLIENTS: u64 = 4;
 
 /// A cluster of `fabius serve` processes; killed when dropped. There is a place for one more node.
-struct Cluster {
+pub struct Cluster {
     directory: TempDir,
     /// Where clients reach nodes, and where nodes reach each other.
     ports: Vec<(u16, u16)>,
@@ -29,7 +29,7 @@ struct Cluster {
 }
 
 impl Cluster {
-    fn start() -> Cluster {
+    pub fn start() -> Cluster {
         Cluster::with_replication("sync")
     }
 
@@ -56,7 +56,7 @@ impl Cluster {
         cluster
     }
 
-    fn begin(&mut self, node: usize) {
+    pub fn begin(&mut self, node: usize) {
         let listen = format!("127.0.0.1:{}", self.ports[node].0);
         let certificates = certificates_of(self.directory.path(), node as u64 + 1);
         let mut process = Command::new(env!("CARGO_BIN_EXE_fabius"))
@@ -90,14 +90,14 @@ impl Cluster {
     }
 
     /// What a command says that changes the members or shows them.
-    fn command(&self, arguments: &[&str]) -> String {
+    pub fn command(&self, arguments: &[&str]) -> String {
         let ports: Vec<String> = self.ports.iter().map(|(port, _)| port.to_string()).collect();
         let nodes = format!("host={} port={}", ["127.0.0.1"; NODES + 1].join(","), ports.join(","));
         let mut command = Command::new(env!("CARGO_BIN_EXE_fabius"));
         succeed(command.arg("cluster").args(arguments).args(["--connect", &nodes]))
     }
 
-    fn kill(&mut self, node: usize) {
+    pub fn kill(&mut self, node: usize) {
         if let Some(mut process) = self.processes[node].take() {
             // It may have ended already.
             let _ = process.kill();
@@ -105,13 +105,30 @@ impl Cluster {
         }
     }
 
-    fn signal(&self, node: usize, name: &str) {
+    pub fn signal(&self, node: usize, name: &str) {
         let id = self.processes[node].as_ref().expect("it is there").id().to_string();
         succeed(Command::new("kill").args([&format!("-{name}"), &id]));
     }
 
     fn conninfo_of(&self, node: usize) -> String {
         format!("host=127.0.0.1 port={} dbname=fabius user=tester", self.ports[node].0)
+    }
+
+    /// Where clients reach the nodes that it began with.
+    pub fn places(&self) -> Vec<String> {
+        self.ports[..NODES].iter().map(|(port, _)| format!("127.0.0.1:{port}")).collect()
+    }
+
+    /// All of them, for a client that finds the one that leads.
+    pub fn conninfo_of_all(&self) -> String {
+        let ports: Vec<String> = self.ports[..NODES].iter().map(|(port, _)| port.to_string()).collect();
+        let hosts = ["127.0.0.1"; NODES].join(",");
+        format!("host={hosts} port={} dbname=fabius user=tester", ports.join(","))
+    }
+
+    /// A connection to the node that leads, once there is one.
+    pub async fn writer(&self) -> Client {
+        connect_patiently(&self.leads()).await
     }
 
     /// How to connect to whichever node leads: one string for each.
@@ -127,7 +144,7 @@ impl Cluster {
     }
 
     /// The node that leads, once there is one.
-    fn leader(&mut self) -> usize {
+    pub fn leader(&mut self) -> usize {
         self.leader_of(&(0..NODES).collect::<Vec<usize>>())
     }
 

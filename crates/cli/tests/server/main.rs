@@ -6,6 +6,7 @@ mod cluster_tls;
 mod cursors;
 mod database_names;
 mod every_shape;
+mod failover;
 mod histories;
 mod hostile;
 mod idempotency;
