@@ -331,12 +331,18 @@ async fn serve(
     // A thread that has taken a statement in and computes does not look at sockets any more, and one that sleeps does not begin
     // to unless it is woken.
     let mut beat = tokio::time::interval(BEAT);
+    let mut has_told = false;
     loop {
         tokio::select! {
             () = signals.next() => break,
             _ = beat.tick() => drop(runtime.spawn(async {})),
         }
-        if opens_again(server.shared().sql.database(), configuration) {
+        let database = server.shared().sql.database();
+        if let Some(failure) = database.failure().filter(|_| !has_told) {
+            tracing::error!(%failure, "the database has stopped; it answers nothing any more");
+            has_told = true;
+        }
+        if opens_again(database, configuration) {
             break;
         }
     }

@@ -506,7 +506,7 @@ impl Agreement {
     fn do_turn(&mut self) -> Result<Turn> {
         let mut turn = Turn::default();
         loop {
-            self.persisted(&mut turn);
+            self.persisted(&mut turn)?;
             if !self.raft.has_ready() {
                 self.run_ahead(&mut turn)?;
                 return Ok(turn);
@@ -603,7 +603,13 @@ impl Agreement {
     }
 
     /// Tells Raft what has become durable, and lets go of the messages that waited for it.
-    fn persisted(&mut self, turn: &mut Turn) {
+    ///
+    /// # Errors
+    /// What ended the log: a leader that can write no more must not go on leading.
+    fn persisted(&mut self, turn: &mut Turn) -> Result<()> {
+        if let Some(failure) = self.log().failure() {
+            return Err(log_error(&failure));
+        }
         let durable = self.log().durable_seq();
         let mut last = None;
         while let Some(unsynced) = self.unsynced.pop_front_if(|unsynced| unsynced.last_seq <= durable) {
@@ -613,6 +619,7 @@ impl Agreement {
         if let Some(number) = last {
             self.raft.on_persist_ready(number);
         }
+        Ok(())
     }
 
     fn write_vote(&mut self, term: u64, vote: u64) -> Result<()> {

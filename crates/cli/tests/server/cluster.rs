@@ -57,9 +57,21 @@ impl Cluster {
     }
 
     pub fn begin(&mut self, node: usize) {
+        self.begin_by(node, Command::new(env!("CARGO_BIN_EXE_fabius")));
+    }
+
+    /// Starts a node none of whose files can grow beyond so many KiB, as if its disk were full then.
+    fn begin_with_small_disk(&mut self, node: usize, kibibytes: u32) {
+        let mut limited = Command::new("bash");
+        let limit = format!("trap '' XFSZ; ulimit -f {kibibytes}; exec \"$0\" \"$@\"");
+        limited.args(["-c", &limit, env!("CARGO_BIN_EXE_fabius")]);
+        self.begin_by(node, limited);
+    }
+
+    fn begin_by(&mut self, node: usize, mut program: Command) {
         let listen = format!("127.0.0.1:{}", self.ports[node].0);
         let certificates = certificates_of(self.directory.path(), node as u64 + 1);
-        let mut process = Command::new(env!("CARGO_BIN_EXE_fabius"))
+        let mut process = program
             .arg("serve")
             .arg(self.directory.path().join((node + 1).to_string()))
             .args(["--listen", &listen, "--http", "off", "--replication", self.replication])
@@ -91,10 +103,20 @@ impl Cluster {
 
     /// What a command says that changes the members or shows them.
     pub fn command(&self, arguments: &[&str]) -> String {
+        succeed(&mut self.command_of(arguments))
+    }
+
+    /// Such a command, which may be refused.
+    fn try_command(&self, arguments: &[&str]) {
+        self.command_of(arguments).output().expect("it runs");
+    }
+
+    fn command_of(&self, arguments: &[&str]) -> Command {
         let ports: Vec<String> = self.ports.iter().map(|(port, _)| port.to_string()).collect();
         let nodes = format!("host={} port={}", ["127.0.0.1"; NODES + 1].join(","), ports.join(","));
         let mut command = Command::new(env!("CARGO_BIN_EXE_fabius"));
-        succeed(command.arg("cluster").args(arguments).args(["--connect", &nodes]))
+        command.arg("cluster").args(arguments).args(["--connect", &nodes]);
+        command
     }
 
     pub fn kill(&mut self, node: usize) {
@@ -419,6 +441,54 @@ fn what_was_answered_alone_may_be_lost_and_is_said_to_be() {
             }
         });
     }
+}
+
+/// Goal: a leader whose disk is full stops and says why, clients go on with the others, and it has everything once there is room.
+#[test]
+fn a_full_disk_stops_its_node_alone() {
+    let mut cluster = Cluster::start();
+    let full = cluster.leader();
+    block_on(async {
+        let writer = connect_patiently(&cluster.leads()).await;
+        let create = "CREATE TABLE t (id bigint PRIMARY KEY, note text)";
+        writer.batch_execute(create).await.expect("the leader writes");
+    });
+    cluster.kill(full);
+    cluster.begin_with_small_disk(full, 512);
+    let node = (full + 1).to_string();
+    let begun = Instant::now();
+    while cluster.leader() != full {
+        cluster.try_command(&["transfer", &node]);
+        assert!(begun.elapsed() < PATIENCE, "it does not lead again");
+    }
+    let acknowledged = block_on(async {
+        let (mut acknowledged, note) = (0_i64, "x".repeat(1_000));
+        let begun = Instant::now();
+        // Twice what fits.
+        while acknowledged < 1_000 {
+            assert!(begun.elapsed() < PATIENCE, "clients do not go on: {acknowledged}");
+            let writer = connect_patiently(&cluster.leads()).await;
+            let insert = "INSERT INTO t VALUES ($1, $2) ON CONFLICT DO NOTHING";
+            while let Ok(Ok(_)) =
+                tokio::time::timeout(Duration::from_secs(2), writer.execute(insert, &[&acknowledged, &note]))
+                    .await
+            {
+                acknowledged += 1;
+                if acknowledged == 1_000 {
+                    break;
+                }
+            }
+        }
+        acknowledged
+    });
+    assert_ne!(cluster.leader(), full);
+    cluster.kill(full);
+    cluster.begin(full);
+    block_on(async {
+        let reader = connect_patiently(&[cluster.conninfo_of(full)]).await;
+        let row = reader.query_one("SELECT count(*) FROM t", &[]).await.expect("it reads");
+        assert_eq!(row.get::<_, i64>(0), acknowledged);
+    });
 }
 
 /// Goal: whichever node is killed under load, clients go on with those that are left, and every acknowledged commit is there,
