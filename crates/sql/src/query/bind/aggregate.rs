@@ -380,7 +380,7 @@ impl Binder<'_> {
                 let separator = self.coerce(separator, &T::Text)?;
                 let arguments = vec![first.expr, separator.expr];
                 Ok(Typed::new(
-                    self.make(aggregate::string_agg::string_agg_udaf(), arguments, shape)?,
+                    self.joined(arguments, shape)?,
                     T::Text,
                 ))
             }
@@ -393,7 +393,7 @@ impl Binder<'_> {
                 let item = self.function(to, vec![first])?;
                 let sql_type = item.sql_type.clone();
                 let arguments = vec![item.expr, text_literal(separator)];
-                let joined = self.make(aggregate::string_agg::string_agg_udaf(), arguments, shape)?;
+                let joined = self.joined(arguments, shape)?;
                 Ok(Typed::new(enclosed("[", joined, "]"), sql_type))
             }
             "json_object_agg" | "jsonb_object_agg" => {
@@ -408,7 +408,7 @@ impl Binder<'_> {
                 let colon = if is_binary { ": " } else { " : " };
                 let pair = concatenated(concatenated(key.expr, text_literal(colon)), value.expr);
                 let arguments = vec![pair, text_literal(", ")];
-                let joined = self.make(aggregate::string_agg::string_agg_udaf(), arguments, shape)?;
+                let joined = self.joined(arguments, shape)?;
                 let (open, close) = if is_binary { ("{", "}") } else { ("{ ", " }") };
                 let object = enclosed(open, joined, close);
                 match is_binary {
@@ -502,6 +502,12 @@ impl Binder<'_> {
                 None,
             ))),
         }
+    }
+
+    /// Texts in one, with what stands between them. DataFusion makes it a large text, which no column of ours is.
+    fn joined(&mut self, arguments: Vec<Expr>, shape: Shape<'_>) -> Result<Expr> {
+        let joined = self.make(aggregate::string_agg::string_agg_udaf(), arguments, shape)?;
+        Ok(Expr::Cast(Cast::new(Box::new(joined), datafusion::arrow::datatypes::DataType::Utf8)))
     }
 
     /// Whether an aggregate wants its values in another order than one before it.
