@@ -316,8 +316,8 @@ async fn member(client: &Client, node: u32) -> Result<Option<Value>> {
         return Err(Error::new(SqlState::NOT_IN_STATE, "this database is of no cluster")
             .with_hint("fabius cluster init --help tells how to make one"));
     }
-    let members = shown["members"].as_array().into_iter().flatten();
-    Ok(members.filter(|member| member["node"] == node).next_back().cloned())
+    let mut members = shown["members"].as_array().into_iter().flatten();
+    Ok(members.rfind(|member| member["node"] == node).cloned())
 }
 
 /// Has the node that leads make a change, which says whether it was agreed on in time.

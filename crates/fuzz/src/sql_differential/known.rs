@@ -54,6 +54,11 @@ pub const KNOWN: &[Known] = &[
         how: How::NotGenerated,
     },
     Known {
+        what: "`INSERT` into a table from which a `DELETE` in `WITH` takes rows by `ON DELETE`",
+        why: "they are taken with the `DELETE`, PostgreSQL's when the statement ends",
+        how: How::NotGenerated,
+    },
+    Known {
         what: "constants as keys of `ROLLUP`, `CUBE` and `GROUPING SETS`",
         why: "PostgreSQL 15 shows a value that it can compute beforehand instead of null",
         how: How::NotGenerated,

@@ -379,10 +379,7 @@ impl Binder<'_> {
                 let first = self.coerce(first, &T::Text)?;
                 let separator = self.coerce(separator, &T::Text)?;
                 let arguments = vec![first.expr, separator.expr];
-                Ok(Typed::new(
-                    self.joined(arguments, shape)?,
-                    T::Text,
-                ))
+                Ok(Typed::new(self.joined(arguments, shape)?, T::Text))
             }
             "json_agg" | "jsonb_agg" => {
                 let to = if name == "json_agg" { "fabius_json" } else { "fabius_jsonb" };
