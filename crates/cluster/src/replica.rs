@@ -318,19 +318,28 @@ impl Replica {
     fn ask_to_succeed(&mut self) {
         if let Some(claimant) = self.claimant() {
             let others = self.members().iter().filter(|other| other.node != claimant.node);
-            let asked: Vec<_> =
-                others.map(|other| (other.node, Message::Succeeds(claimant.clone()))).collect();
+            let asks = Message::Succeeds { member: claimant.clone(), is_first_hand: true };
+            let asked: Vec<_> = others.map(|other| (other.node, asks.clone())).collect();
             self.answers.extend(asked);
         }
     }
 
-    /// Takes the next step by which a successor comes into its seat, if this node leads and can take it now.
-    fn let_succeed(&mut self, successor: &Member) {
-        if let Some((change, member)) = succession::next_change(self.members(), successor)
-            && self.standing().leads
-            && self.agreement.propose_member(change, &member).is_ok()
-        {
-            self.count("a successor came closer to its seat");
+    /// Takes the next step by which a successor comes into its seat, if this node leads and can take it now; else whoever leads is told,
+    /// whom the successor may not know.
+    fn let_succeed(&mut self, successor: Member, is_first_hand: bool) {
+        let Standing { leads, leader, .. } = self.standing();
+        match leader {
+            _ if leads => {
+                if let Some((change, member)) = succession::next_change(self.members(), &successor)
+                    && self.agreement.propose_member(change, &member).is_ok()
+                {
+                    self.count("a successor came closer to its seat");
+                }
+            }
+            Some(leader) if is_first_hand => {
+                self.answers.push((leader, Message::Succeeds { member: successor, is_first_hand: false }));
+            }
+            _ => {}
         }
     }
 
@@ -391,8 +400,8 @@ impl Replica {
                 }
                 Ok(())
             }
-            Some(Message::Succeeds(successor)) => {
-                self.let_succeed(&successor);
+            Some(Message::Succeeds { member, is_first_hand }) => {
+                self.let_succeed(member, is_first_hand);
                 Ok(())
             }
             // Also what comes late to a node that was filled.

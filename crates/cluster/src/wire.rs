@@ -58,7 +58,11 @@ pub(crate) enum Message {
         members_at: u64,
     },
     /// A node asks to be let in, in the seat of the one that it was, with a vote if that one had one.
-    Succeeds(Member),
+    Succeeds {
+        member: Member,
+        /// Whether it comes from the node itself, which may not know who leads, and not from one that does.
+        is_first_hand: bool,
+    },
 }
 
 /// What a node wants the leader to propose.
@@ -154,8 +158,8 @@ impl Message {
                 put_bytes(&mut bytes, &part.bytes);
                 bytes
             }
-            Message::Succeeds(member) => {
-                let mut bytes = vec![VERSION, SUCCEEDS];
+            Message::Succeeds { member, is_first_hand } => {
+                let mut bytes = vec![VERSION, SUCCEEDS, u8::from(*is_first_hand)];
                 put_u64(&mut bytes, member.node);
                 bytes.push(member.votes.into());
                 put_bytes(&mut bytes, member.address.as_bytes());
@@ -205,9 +209,10 @@ impl Message {
                 fields.whole(Message::Part { part, members, members_at })
             }
             SUCCEEDS => {
+                let is_first_hand = fields.u8()? == 1;
                 let member =
                     Member { node: fields.u64()?, votes: fields.u8()? == 1, address: fields.text()? };
-                fields.whole(Message::Succeeds(member))
+                fields.whole(Message::Succeeds { member, is_first_hand })
             }
             _ => None,
         }
@@ -362,7 +367,14 @@ mod tests {
                     let members = (1..random.below(5)).map(member).collect();
                     Message::Part { part: Part { point, total, offset, bytes }, members, members_at: 4 }
                 }
-                4 => Message::Succeeds(Member { node: 3 + (1 << 32), address: "node3".into(), votes: false }),
+                4 => Message::Succeeds {
+                    member: Member {
+                        node: 3 + (1 << 32),
+                        address: "node3".into(),
+                        votes: random.chance(1, 2),
+                    },
+                    is_first_hand: random.chance(1, 2),
+                },
                 _ => {
                     let proposal = ProposalId { node: 1, life: random.next_u64(), serial: 9 };
                     let part = content::Part { proposal, count: 1 + random.below(9) as u32 };
