@@ -4,19 +4,20 @@ use crate::chart::{self, Chart};
 use crate::claim::Claim;
 use crate::closed_loop::{self, Limit, Plan};
 use crate::figures::{
-    calvin_10, doppel_adapt, doppel_incr_cores, doppel_incr_share, doppel_like, doppel_phase, doppel_rubis,
-    lads_8, lads_9, lads_10, lads_11, lads_12, lads_13, lads_14, lads_15, lads_17, lads_18, lazy_3, lazy_4,
-    lazy_5, lazy_6, lazy_7, lazy_8, lsd_7, lsd_8,
+    calvin_2, calvin_10, doppel_adapt, doppel_incr_cores, doppel_incr_share, doppel_like, doppel_phase,
+    doppel_rubis, lads_8, lads_9, lads_10, lads_11, lads_12, lads_13, lads_14, lads_15, lads_17, lads_18,
+    lazy_3, lazy_4, lazy_5, lazy_6, lazy_7, lazy_8, lsd_7, lsd_8,
 };
 use crate::interrupt::Interrupt;
 use crate::machine;
 use crate::measured::Measured;
 use crate::open_loop::{self, Offered, Open};
 use crate::settings::Settings;
+use crate::sites::Sites;
 use crate::table::Table;
 use crate::target::{Target, TargetOptions};
 use crate::workload::WorkloadKind;
-use fabius::{Durability, EngineKind, Result};
+use fabius::{Durability, EngineKind, Replication, Result};
 use fabius_value::{Error, SqlState};
 use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};
@@ -46,6 +47,7 @@ pub const FIGURES: &[FigureKind] = &[
     lads_15::LATENCY,
     lads_17::KIND,
     lads_18::KIND,
+    calvin_2::KIND,
     calvin_10::THROUGHPUT,
     calvin_10::RESTARTS,
     calvin_10::LATENCY,
@@ -153,6 +155,24 @@ impl Laboratory<'_> {
         let (parent, interrupt) = (self.parent.clone(), self.interrupt.clone());
         let options = TargetOptions { engine, durability, parent, interrupt };
         Target::load(&options, &*(kind.build)(settings), settings)
+    }
+
+    /// A database with the workload's rows on three nodes, that leads them, and the sites that they are at.
+    ///
+    /// # Errors
+    /// As [`Target::load_replicated`]; `57014` if the user wants to stop.
+    pub fn replicated(
+        &mut self,
+        engine: EngineKind,
+        kind: &WorkloadKind,
+        settings: &Settings,
+        replication: Replication,
+    ) -> Result<(Target, Sites)> {
+        self.go_on()?;
+        (self.say)(format!("{} on {engine}, three nodes: loading", kind.name));
+        let (parent, interrupt) = (self.parent.clone(), self.interrupt.clone());
+        let options = TargetOptions { engine, durability: Durability::Fsync, parent, interrupt };
+        Target::load_replicated(&options, replication, &*(kind.build)(settings), settings)
     }
 
     /// Runs the workload on a target for some time.

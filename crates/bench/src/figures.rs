@@ -4,6 +4,7 @@
 //! same runs, one file makes both.
 
 pub mod calvin_10;
+pub mod calvin_2;
 pub mod doppel;
 pub mod doppel_adapt;
 pub mod doppel_incr_cores;

@@ -38,6 +38,7 @@ pub mod sample;
 pub mod sent;
 pub mod server_process;
 pub mod settings;
+pub mod sites;
 pub mod sweep;
 pub mod table;
 pub mod target;

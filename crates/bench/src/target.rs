@@ -3,11 +3,12 @@
 use crate::interrupt::Interrupt;
 use crate::loader::Loader;
 use crate::settings::Settings;
+use crate::sites::{SITES, Sites};
 use crate::temporary::TemporaryDirectory;
 use crate::workload::{Mode, Operation, Workload};
 use fabius::{
     Database, Durability, EngineKind, GraphSettings, LockManager, LockingPolicy, Options, Policy, Procedure,
-    Result, SplitPolicy, Waiting,
+    Replication, Result, SplitPolicy, Waiting,
 };
 use fabius_env::RealDisk;
 use fabius_log::Log;
@@ -52,23 +53,50 @@ impl Target {
     /// If the directory cannot be made, or a call of the loader aborts; `57014` if the user does not want it any more.
     pub fn load(options: &TargetOptions, workload: &dyn Workload, settings: &Settings) -> Result<Target> {
         let temporary = TemporaryDirectory::new(options.parent.as_deref())?;
-        let directory = temporary.path().to_path_buf();
-        let database =
-            Database::open(&directory, database_options(options.engine, options.durability, settings))?;
+        let of_database = database_options(options.engine, options.durability, settings);
+        let database = Database::open(temporary.path(), of_database)?;
+        Target::loaded(database, temporary, options, workload)
+    }
+
+    fn loaded(
+        database: Database,
+        temporary: TemporaryDirectory,
+        options: &TargetOptions,
+        workload: &dyn Workload,
+    ) -> Result<Target> {
         database.define(workload.programs())?;
         let mut loader = Loader::new(&database, &options.interrupt);
         workload.load(&mut loader)?;
         loader.finish()?;
-        let (engine, durability) = (options.engine, options.durability);
         Ok(Target {
             database,
-            engine,
-            durability,
-            directory,
+            engine: options.engine,
+            durability: options.durability,
+            directory: temporary.path().to_path_buf(),
             _temporary: temporary,
             committed: Mutex::default(),
             runs: Mutex::default(),
         })
+    }
+
+    /// Makes a cluster of three nodes in this process and loads it; the target is the one that leads.
+    ///
+    /// # Errors
+    /// As [`Target::load`] and [`Sites::open`].
+    pub fn load_replicated(
+        options: &TargetOptions,
+        replication: Replication,
+        workload: &dyn Workload,
+        settings: &Settings,
+    ) -> Result<(Target, Sites)> {
+        let temporary = TemporaryDirectory::new(options.parent.as_deref())?;
+        let of_node = Options {
+            replication,
+            checkpoint_log_bytes: None,
+            ..database_options(options.engine, options.durability, settings)
+        };
+        let (database, sites) = Sites::open(temporary.path(), &[of_node; SITES])?;
+        Ok((Target::loaded(database, temporary, options, workload)?, sites))
     }
 
     /// Closes the database and opens it again, as after a restart.

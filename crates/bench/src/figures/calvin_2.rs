@@ -1,0 +1,135 @@
+//! `calvin-2`: what agreement costs (Calvin, section 3.1.1: latency without replication, with asynchronous and with agreed
+//! replication, at one site and at sites that are far apart).
+//!
+//! All three nodes are in this process, and share its processors: each call is run three times, where the paper's replicas have machines
+//! of their own. So throughput is compared between ways of replication, not with one node alone.
+
+use crate::chart::{Axis, Chart, Series};
+use crate::claim::Claim;
+use crate::figure::{Figure, FigureKind, Laboratory};
+use crate::open_loop::Arrivals;
+use crate::recorder::Latencies;
+use crate::sites::ROUND_TRIPS_MS;
+use crate::table::{Table, grouped};
+
+use crate::workloads::calvin_micro::KIND as WORKLOAD;
+use fabius::{Durability, EngineKind, Replication, Result};
+use std::time::Duration;
+
+/// As `fabius bench list` shows it.
+pub const KIND: FigureKind = FigureKind {
+    id: "calvin-2",
+    title: "latency without, with asynchronous and with agreed replication",
+    make,
+};
+
+const ENGINE: EngineKind = EngineKind::Locking;
+/// Between two of the sites that are apart, in milliseconds: what a majority takes to hear of a call.
+const MAJORITY_MS: u64 = ROUND_TRIPS_MS[0][1];
+
+/// A way to replicate, and whether sites are apart.
+const WAYS: [(&str, Option<Replication>, bool); 5] = [
+    ("no replication", None, false),
+    ("asynchronous, one site", Some(Replication::Asynchronous), false),
+    ("agreed, one site", Some(Replication::Agreed), false),
+    ("asynchronous, sites apart", Some(Replication::Asynchronous), true),
+    ("agreed, sites apart", Some(Replication::Agreed), true),
+];
+
+/// Of what a way takes, what calls come at while its latencies are measured.
+const LOAD: f64 = 0.3;
+
+struct Way {
+    name: &'static str,
+    throughput_tps: f64,
+    latencies: Latencies,
+}
+
+impl Way {
+    fn ms(&self, quantile: f64) -> f64 {
+        self.latencies.value_at_quantile(quantile) as f64 / 1e6
+    }
+}
+
+fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
+    // So many on the way that nobody waits for them: 256 batches of 64 calls for each client.
+    let settings = WORKLOAD.defaults().with(&[
+        ("batch", &64),
+        ("in_flight", &256),
+        ("hot_records", &10_000),
+        ("dependent", &0),
+    ]);
+    let seconds = laboratory.choose(3.0, 15.0);
+    let mut ways = Vec::new();
+    for (name, replication, are_apart) in WAYS {
+        let (target, sites) = match replication {
+            None => (laboratory.target_with(ENGINE, &WORKLOAD, &settings, Durability::Fsync)?, None),
+            Some(replication) => {
+                let (target, sites) = laboratory.replicated(ENGINE, &WORKLOAD, &settings, replication)?;
+                (target, Some(sites))
+            }
+        };
+        sites.iter().for_each(|sites| sites.put_apart(are_apart));
+        let throughput_tps =
+            laboratory.measure(&target, &WORKLOAD, &settings, seconds, name)?.throughput_tps();
+        let offered = Arrivals::steady(throughput_tps * LOAD).over(Duration::from_secs_f64(seconds));
+        let what = format!("{name} at {} calls/s", grouped(throughput_tps * LOAD));
+        let seen = laboratory.offer(&target, &WORKLOAD, &settings, &offered, &what)?.measured.seen;
+        ways.push(Way { name, throughput_tps, latencies: seen.all_commits() });
+        sites.iter().for_each(|sites| sites.put_apart(false));
+        laboratory.finish(target, &WORKLOAD, &settings)?;
+    }
+    Ok(shown(&ways))
+}
+
+fn shown(ways: &[Way]) -> Figure {
+    let mut table = Table::new(["", "calls/s", "p50, ms", "p90, ms", "p99, ms"]);
+    for way in ways {
+        let latencies = [0.5, 0.9, 0.99].map(|quantile| format!("{:.2}", way.ms(quantile)));
+        table.row([way.name.to_string(), grouped(way.throughput_tps)].into_iter().chain(latencies));
+    }
+    let quantiles = || (1..100).map(|percent| f64::from(percent) / 100.0);
+    let series = ways.iter().map(|way| Series {
+        name: way.name.to_string(),
+        points: quantiles().map(|quantile| (quantile * 100.0, way.ms(quantile).max(0.001))).collect(),
+    });
+    let chart = Chart {
+        title: "latency until a call is answered".to_string(),
+        x: Axis::linear("percent of calls"),
+        y: Axis::log("milliseconds"),
+        series: series.collect(),
+    };
+    let [_, async_near, agreed_near, async_far, agreed_far] = ways else { return Figure::default() };
+    let ratio = agreed_far.throughput_tps / agreed_near.throughput_tps;
+    let modes = agreed_near.throughput_tps / async_near.throughput_tps;
+    let claims = vec![
+        Claim::new(
+            "throughput is the same in all ways of replication, at any distance",
+            (0.8..=1.25).contains(&ratio) && (0.8..=1.25).contains(&modes),
+            format!(
+                "agreed {ratio:.2} times apart as at one site; at one site {modes:.2} times asynchronous"
+            ),
+            "too few calls are on the way, or nodes on the same processors disturb each other",
+        ),
+        Claim::new(
+            "agreement costs a journey to the nearest site and back, asynchronous replication does not",
+            agreed_far.ms(0.5) >= MAJORITY_MS as f64 && async_far.ms(0.5) < MAJORITY_MS as f64 / 2.0,
+            format!(
+                "median {:.1} ms agreed and {:.1} ms asynchronous",
+                agreed_far.ms(0.5),
+                async_far.ms(0.5)
+            ),
+            "calls wait for processors and disk for longer than for the journey",
+        ),
+    ];
+    let notes = vec![
+        format!(
+            "round trips between sites {}, {} and {} ms",
+            ROUND_TRIPS_MS[0][1], ROUND_TRIPS_MS[0][2], ROUND_TRIPS_MS[1][2]
+        ),
+        format!("latencies while calls come at {LOAD} of the throughput"),
+        "three nodes in one process: each call is run three times on the same processors, and synced by each"
+            .to_string(),
+    ];
+    Figure { tables: vec![("at the node that leads".to_string(), table)], charts: vec![chart], claims, notes }
+}
