@@ -17,9 +17,9 @@ pub async fn connect(conninfo: &str) -> Option<Client> {
     Some(client)
 }
 
-/// How a node says that it and the cluster stand.
-pub async fn shown_by(client: &Client) -> Option<Value> {
-    let asking = timeout(ANSWER, client.simple_query("SELECT fabius_cluster()"));
+/// How a node says that it and the cluster stand, if it does within a time.
+pub async fn shown_by(client: &Client, within: Duration) -> Option<Value> {
+    let asking = timeout(within, client.simple_query("SELECT fabius_cluster()"));
     asking.await.ok()?.ok()?.iter().find_map(|message| match message {
         SimpleQueryMessage::Row(row) => serde_json::from_str(row.get(0)?).ok(),
         _ => None,

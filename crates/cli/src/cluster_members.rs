@@ -9,12 +9,15 @@ use fabius_bench::interrupt::Interrupt;
 use fabius_bench::table::{Table, grouped};
 use serde_json::Value;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::time::timeout;
 use tokio_postgres::config::{Host, TargetSessionAttrs};
 use tokio_postgres::{Client, Config, NoTls};
 
-/// How often it is looked whether a node has caught up.
+/// How long it may take until a node leads, and answers: longer than an election on a machine with much to do.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often it is looked whether a node has caught up, or leads.
 const NAP: Duration = Duration::from_millis(200);
 
 /// What is said to the first signal.
@@ -102,7 +105,7 @@ pub fn status(arguments: &Status) -> Result<ExitCode> {
         let mut told = Vec::new();
         for node in each(&config) {
             let shown = match connect(&node).await {
-                Ok(client) => shown_by(&client).await.ok_or_else(|| silent("it does not answer")),
+                Ok(client) => shown_by(&client, ANSWER).await.ok_or_else(|| silent("it does not answer")),
                 Err(error) => Err(error),
             };
             told.push((place(&node), shown));
@@ -301,17 +304,27 @@ async fn connect(config: &Config) -> Result<Client> {
 async fn leader(config: &Config) -> Result<Client> {
     let mut config = config.clone();
     config.target_session_attrs(TargetSessionAttrs::ReadWrite);
-    connect(&config).await.map_err(|error| {
-        let hint = "name all nodes, or the one that leads: --connect 'host=... port=...'; `fabius cluster status` shows it";
-        Error::new(error.state(), "the node that leads is not reached")
-            .with_detail(error.detail().unwrap_or(error.message()).to_string())
-            .with_hint(hint)
-    })
+    let begun = Instant::now();
+    loop {
+        match connect(&config).await {
+            Ok(client) => return Ok(client),
+            // There may be an election.
+            Err(_) if begun.elapsed() < PATIENCE => tokio::time::sleep(NAP).await,
+            Err(error) => {
+                let hint = "name all nodes, or the one that leads: --connect 'host=... port=...'; \
+                            `fabius cluster status` shows it";
+                return Err(Error::new(error.state(), "the node that leads is not reached")
+                    .with_detail(error.detail().unwrap_or(error.message()).to_string())
+                    .with_hint(hint));
+            }
+        }
+    }
 }
 
 /// What the cluster says of one of its members.
 async fn member(client: &Client, node: u32) -> Result<Option<Value>> {
-    let shown = shown_by(client).await.ok_or_else(|| silent("the node that leads does not answer"))?;
+    let shown =
+        shown_by(client, PATIENCE).await.ok_or_else(|| silent("the node that leads does not answer"))?;
     if !shown.is_object() {
         return Err(Error::new(SqlState::NOT_IN_STATE, "this database is of no cluster")
             .with_hint("fabius cluster init --help tells how to make one"));

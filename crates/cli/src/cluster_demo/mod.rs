@@ -213,7 +213,7 @@ async fn show(watcher: &mut Option<Client>, node: &str) -> Option<Value> {
         *watcher = connect(&format!("{node} options='-c fabius.reads=snapshot'")).await;
     }
     let shown = match watcher {
-        Some(client) => shown_by(client).await,
+        Some(client) => shown_by(client, ANSWER).await,
         None => None,
     };
     if shown.is_none() {

@@ -1,7 +1,7 @@
 //! What is asked of every node in the end.
 
 use super::customers::Tally;
-use super::{NAP, PATIENCE, connect, failed, shown_by, silent, who_leads};
+use super::{ANSWER, NAP, PATIENCE, connect, failed, shown_by, silent, who_leads};
 use crate::message::out;
 use fabius::Result;
 use fabius_bench::table::grouped;
@@ -68,7 +68,7 @@ async fn compare(client: &Client, nodes: usize) -> Result<Option<String>> {
     let begun = Instant::now();
     let mut found = String::new();
     while begun.elapsed() < PATIENCE {
-        let shown = shown_by(client).await.unwrap_or_default();
+        let shown = shown_by(client, ANSWER).await.unwrap_or_default();
         let of = |which: &str| shown["compared"][which].as_array().map_or(0, Vec::len);
         if of("same") == nodes {
             return Ok(None);
