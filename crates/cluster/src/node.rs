@@ -284,6 +284,11 @@ impl Shared {
             }
         };
         self.end(&reason);
+        {
+            // Clients look for whoever leads.
+            let standing = &mut self.status.write().standing;
+            (standing.leads, standing.leader) = (false, None);
+        }
         let now = self.foundation.clock.monotonic_ns();
         replica.fail(&reason, now);
         // The executing thread may have gone before the last of it came.

@@ -236,8 +236,8 @@ mod tests {
         ];
         let reasons = refusals.map(|refusal| refusal.expect_err("refused"));
         assert_eq!(reasons[0], "the two nodes belong to different clusters");
-        assert_eq!(reasons[1], "node 18446744073709551615 was wanted, and this is node 2");
-        assert_eq!(reasons[2], "both nodes say that they are node 18446744073709551615");
+        assert_eq!(reasons[1], "node 4294967295.4294967295 was wanted, and this is node 2");
+        assert_eq!(reasons[2], "both nodes say that they are node 4294967295.4294967295");
         assert!(reasons[3].contains("semantics 3") && reasons[3].contains("by 4"), "{}", reasons[3]);
     }
 
