@@ -19,7 +19,7 @@ pub const MAX_MESSAGE: usize = 64 << 20;
 pub struct NodeId(pub u64);
 
 impl NodeId {
-    /// Its seat.
+    /// The seat that the node has, by which people call it.
     pub fn seat(self) -> u64 {
         self.0 & u64::from(u32::MAX)
     }

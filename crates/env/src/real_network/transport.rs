@@ -32,7 +32,7 @@ pub trait Transport: Debug + Send + Sync {
 
 /// A connection that another node has opened.
 pub struct Incoming {
-    /// Its bytes.
+    /// The bytes that go over the connection.
     pub connection: Box<dyn Connection>,
     /// The node that the other side has proven to be; none where nobody is asked for proof.
     pub from: Option<NodeId>,

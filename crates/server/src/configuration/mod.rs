@@ -70,7 +70,7 @@ pub struct Configuration {
     pub peer_authority: Option<PathBuf>,
     /// This node's certificate for the others, PEM.
     pub peer_certificate: Option<PathBuf>,
-    /// Its key, PEM.
+    /// The private key of this node's certificate for the others, PEM.
     pub peer_key: Option<PathBuf>,
     /// How long a client may take to show who it is.
     pub authentication_timeout: Duration,
