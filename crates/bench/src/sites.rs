@@ -1,7 +1,8 @@
 //! A cluster whose nodes are in this process, at sites that are so far apart: messages between them take as long as the distance.
 
 use fabius::{
-    Connect, Database, Error, Member, MemberChange, NodeId, Options, Result, SqlState, identity, init_member,
+    Connect, Database, Error, Member, MemberChange, NodeId, Options, Result, SqlState, block_on, identity,
+    init_member,
 };
 use fabius_env::{Network, RealClock};
 use fabius_log::Flusher;
@@ -19,10 +20,8 @@ pub const SITES: usize = 3;
 /// Milliseconds from each site to each and back, once they are apart.
 pub const ROUND_TRIPS_MS: [[u64; SITES]; SITES] = [[0, 100, 170], [100, 0, 140], [170, 140, 0]];
 
-/// How long the first node may take to lead.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// How often it is looked.
-const NAP: Duration = Duration::from_millis(20);
+/// How often the first node is given the lead, until it has it.
+const ATTEMPTS: usize = 20;
 
 /// A node at each site; the first one leads.
 pub struct Sites {
@@ -86,16 +85,19 @@ impl Sites {
             let clock = Arc::new(RealClock::new());
             nodes.push(Database::open_member_on(Arc::new(disk), clock, Flusher::Thread, *options, connect)?);
         }
-        let begun = Instant::now();
-        while !nodes[0].leads() {
-            if begun.elapsed() > PATIENCE {
-                return Err(Error::new(SqlState::NOT_IN_STATE, "the first node does not come to lead"));
+        for _ in 0..ATTEMPTS {
+            // Answered once there is a leader.
+            block_on(nodes[0].catch_up())?;
+            if nodes[0].leads() {
+                break;
             }
             if let Some(leader) = nodes.iter().find(|node| node.leads()) {
                 // It may have lost the lead meanwhile.
                 let _ = leader.change_members(MemberChange::Lead(1));
             }
-            std::thread::sleep(NAP);
+        }
+        if !nodes[0].leads() {
+            return Err(Error::new(SqlState::NOT_IN_STATE, "the first node does not come to lead"));
         }
         let leader = nodes.remove(0);
         Ok((leader, Sites { _others: nodes, between }))

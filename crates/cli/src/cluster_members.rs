@@ -228,19 +228,7 @@ pub fn transfer(arguments: &Transfer) -> Result<ExitCode> {
             Some(member) if member["leads"] == true => return Ok(()),
             Some(_) => {}
         }
-        // A node that is slow to follow lets the attempt pass.
-        let begun = Instant::now();
-        loop {
-            match change(&config, &format!("SELECT fabius_cluster_lead({node})")).await {
-                Err(_) if begun.elapsed() < PATIENCE => {
-                    let leads = member(&leader(&config).await?, *node).await?;
-                    if leads.is_some_and(|member| member["leads"] == true) {
-                        return Ok(());
-                    }
-                }
-                done => return done,
-            }
-        }
+        change(&config, &format!("SELECT fabius_cluster_lead({node})")).await
     })?;
     out(&format!("node {node} leads\n"));
     Ok(ExitCode::SUCCESS)

@@ -184,9 +184,9 @@ fn run_once(
         // What was acknowledged may be on its way to the log's files, and closing may be cut short.
         database.flush()?;
     }
-    let (opens_again, database_failure) = (opens_again(&database, configuration), database.failure());
+    let opens_again = why_it_opens_again(&database, configuration);
     let closed = close(overseer, database, haste, signals);
-    if let Some(reason) = database_failure.filter(|_| opens_again && !signals.have_come) {
+    if let Some(reason) = opens_again.filter(|_| !signals.have_come) {
         tracing::warn!(%reason, "this node has stopped");
         return Ok(Ended::OpensAgain);
     }
@@ -194,12 +194,12 @@ fn run_once(
     served.map(|_| Ended::Told)
 }
 
-/// Whether a node of a cluster has stopped because others do not have any more what it needs next, or because its disk is damaged.
-fn opens_again(database: &Database, configuration: &Configuration) -> bool {
+/// Why a node of a cluster has stopped, if opening it again helps: others do not have any more what it needs next, its disk is damaged,
+/// or it has run what was not agreed on.
+fn why_it_opens_again(database: &Database, configuration: &Configuration) -> Option<Error> {
     let directory = &configuration.directory;
-    database.failure().is_some_and(|failure| {
-        let begins_again = must_be_filled(directory) || is_damaged_member(directory, &failure);
-        begins_again || has_run_ahead(&failure)
+    database.failure().filter(|failure| {
+        must_be_filled(directory) || is_damaged_member(directory, failure) || has_run_ahead(failure)
     })
 }
 
@@ -338,12 +338,12 @@ async fn serve(
             _ = beat.tick() => drop(runtime.spawn(async {})),
         }
         let database = server.shared().sql.database();
+        if why_it_opens_again(database, configuration).is_some() {
+            break;
+        }
         if let Some(failure) = database.failure().filter(|_| !has_told) {
             tracing::error!(%failure, "the database has stopped; it answers nothing any more");
             has_told = true;
-        }
-        if opens_again(database, configuration) {
-            break;
         }
     }
     Ok(server.shut_down(async || signals.next().await).await)

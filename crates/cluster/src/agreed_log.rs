@@ -378,18 +378,15 @@ impl Storage for AgreedLog {
         let max_bytes = max_size.into().unwrap_or(u64::MAX);
         let (mut entries, mut bytes) = (Vec::new(), 0);
         for index in low..high {
-            let entry = match self.recent.get(index) {
-                Some(kept) => kept.entry.clone(),
-                None => match self.read(index) {
-                    Ok((entry, _)) => entry,
-                    Err(error) if error.state() == SqlState::NOT_IN_STATE => {
-                        return Err(StorageError::Compacted.into());
-                    }
-                    Err(error) => {
-                        self.failure.replace(Some(error.clone()));
-                        return Err(StorageError::Other(Box::new(error)).into());
-                    }
-                },
+            let entry = match self.entry(index) {
+                Ok(entry) => entry,
+                Err(error) if error.state() == SqlState::NOT_IN_STATE => {
+                    return Err(StorageError::Compacted.into());
+                }
+                Err(error) => {
+                    self.failure.replace(Some(error.clone()));
+                    return Err(StorageError::Other(Box::new(error)).into());
+                }
             };
             bytes += entry.data.len() as u64;
             // One at least, or nothing would ever go on.

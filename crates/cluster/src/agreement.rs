@@ -20,7 +20,7 @@
 
 use crate::agreed_log::{AgreedLog, Collected};
 use crate::hard_state::{Fill, HardState};
-use crate::{Member, Point, content, envelope};
+use crate::{Member, Point, Replication, content, envelope};
 use bytes::Bytes;
 use fabius_engine::foundation::{log_error, panicked};
 use fabius_env::Disk;
@@ -30,9 +30,7 @@ use protobuf::Message as _;
 use raft::eraftpb::{ConfChangeSingle, ConfChangeType, ConfChangeV2, Entry, EntryType, Message, MessageType};
 use raft::{Config, RawNode, SnapshotStatus, StateRole};
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::str::FromStr;
 use std::sync::Arc;
 
 /// Ticks without a word of the leader after which a node stands for election, at least; at most twice as many.
@@ -58,38 +56,6 @@ const AGREED_BYTES: u64 = 4 << 20;
 
 /// `cannot_connect_now`: a node that has run ahead of the others, and has to begin again.
 const RAN_AHEAD: SqlState = SqlState(*b"57P03");
-
-impl FromStr for Replication {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Replication> {
-        match name {
-            "sync" => Ok(Replication::Agreed),
-            "async" => Ok(Replication::Asynchronous),
-            _ => Err(Error::new(SqlState::INVALID_PARAMETER, format!("there is no replication {name:?}"))
-                .with_hint("replication is sync or async")),
-        }
-    }
-}
-
-impl fmt::Display for Replication {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Replication::Agreed => "sync",
-            Replication::Asynchronous => "async",
-        })
-    }
-}
-
-/// When a call is run, and whoever waits for it is told, on the node that leads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Replication {
-    /// When a majority has it: it is never lost.
-    #[default]
-    Agreed,
-    /// When the leader has it. What the others do not have yet when the leader is lost may be lost with it.
-    Asynchronous,
-}
 
 /// One node's part in agreeing on one log.
 pub(crate) struct Agreement {

@@ -23,6 +23,7 @@
 //! | `hard_state.rs` | what a node must not forget besides its log |
 //! | `opening.rs` | opening a replica |
 //! | `wire.rs`, `fields.rs` | what nodes say to each other |
+//! | `replication.rs` | when a leader answers |
 //! | `tls.rs` | how nodes make sure of each other, and nobody listens |
 //! | `simulation` | clusters under everything that can go wrong, from a seed |
 
@@ -44,13 +45,14 @@ mod point;
 mod proposals;
 mod reads;
 mod replica;
+mod replication;
 pub mod simulation;
 mod succession;
 mod tls;
 mod wire;
 
 pub use agreed_engine::AgreedEngine;
-pub use agreement::{Replication, Standing, has_run_ahead};
+pub use agreement::{Standing, has_run_ahead};
 pub use digests::Compared;
 pub use executor::{AtCheckpoint, Executor};
 pub use filling::{Filled, Filling, must_be_filled};
@@ -60,5 +62,6 @@ pub use node::{Node, Status, TICK};
 pub use opening::{Opening, init};
 pub use point::Point;
 pub use replica::{Agreed, BATCH_BYTES, Execution, Outbox, Replica, TurnEnd, other_leader};
+pub use replication::Replication;
 pub use succession::{begin_anew, can_begin_anew};
 pub use tls::{Certificates, name_of as certificate_name};

@@ -310,7 +310,7 @@ impl Replica {
     }
 
     /// Whether this node has no seat to come into.
-    pub fn is_seated(&self) -> bool {
+    pub(crate) fn is_seated(&self) -> bool {
         self.claimant().is_none()
     }
 

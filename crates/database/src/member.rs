@@ -100,6 +100,8 @@ impl MemberChange {
 
 /// How long it is waited for that a change of members is agreed on.
 const CHANGE_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a node that is to lead has for that, before it is asked again.
+const ASKED_AGAIN: Duration = Duration::from_secs(1);
 /// How often it is looked.
 const NAP: Duration = Duration::from_millis(5);
 
@@ -260,12 +262,21 @@ impl Database {
             MemberChange::Lead(node) => status.standing.leader == Some(*node),
         };
         let begun = Instant::now();
+        let mut asked = begun;
         while begun.elapsed() < CHANGE_PATIENCE {
             if let Some(failure) = proposed.outcomes().failure.clone() {
                 return Err(failure);
             }
             if is_made(&agreed.status()) {
                 return Ok(true);
+            }
+            // A node that is slow to follow lets the lead pass by.
+            if let MemberChange::Lead(node) = change
+                && asked.elapsed() >= ASKED_AGAIN
+                && agreed.node().leads()
+            {
+                agreed.node().transfer(node);
+                asked = Instant::now();
             }
             std::thread::sleep(NAP);
         }

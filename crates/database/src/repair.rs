@@ -37,8 +37,8 @@ pub fn repair_member(path: &Path) -> Result<Repair> {
     })?;
     let failed = |error| io_error("repairing the node", &disk, &error);
     let held = opening::hold(&disk, &*disk.subdirectory("checkpoints").map_err(failed)?)?;
-    let aside = (1..).map(|number| path.join(format!("damaged-{number}"))).find(|aside| !aside.exists());
-    let aside = aside.unwrap_or_default();
+    let number = (1..u32::MAX).find(|number| !path.join(format!("damaged-{number}")).exists());
+    let aside = path.join(format!("damaged-{}", number.unwrap_or(u32::MAX)));
     let node = fabius_cluster::begin_anew(&disk)?;
     let moved = std::fs::create_dir(&aside)
         .and_then(|()| std::fs::rename(path.join("log"), aside.join("log")))
