@@ -111,3 +111,25 @@ impl KeptCheckpoints {
         Ok(Some(Part { point, total, offset, bytes }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fabius_env::SimulatedDisk;
+
+    /// Goal: the newest checkpoint that others can be filled from stays beside newer ones of which that is not known yet.
+    #[test]
+    fn one_to_fill_from_is_kept() {
+        let kept = KeptCheckpoints::new(Arc::new(SimulatedDisk::new(1)));
+        let seqs = |numbers: &[u64]| numbers.iter().map(|number| Seq(*number)).collect::<Vec<Seq>>();
+        for seq in [10, 20, 30] {
+            kept.note(Point { seq, index: seq, term: 1 });
+        }
+        kept.confirm(Seq(10));
+        assert_eq!(kept.retain(&seqs(&[30, 20, 10]), 2), seqs(&[30, 20, 10]));
+        assert!(kept.can_fill(Seq(10)) && !kept.can_fill(Seq(20)));
+        kept.confirm(Seq(20));
+        assert_eq!(kept.retain(&seqs(&[30, 20, 10]), 2), seqs(&[30, 20]));
+        assert!(kept.can_fill(Seq(10)) && kept.can_fill(Seq(20)) && !kept.can_fill(Seq(30)));
+    }
+}

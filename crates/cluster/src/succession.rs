@@ -88,9 +88,28 @@ pub(crate) fn next_change(members: &[Member], successor: &Member) -> Option<(Con
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fabius_env::SimulatedDisk;
 
     fn member(seat: u64, successions: u64, votes: bool) -> Member {
         Member { node: seat + (successions << 32), address: format!("node{seat}"), votes }
+    }
+
+    /// Goal: who is damaged once more before it has its seat takes over the claim, and counts nobody as before it whom the others may never
+    /// have heard of.
+    #[test]
+    fn a_successor_that_is_damaged_too_has_one_of_its_own() {
+        let disk = SimulatedDisk::new(1);
+        let members = vec![member(1, 0, true), member(2, 0, true), member(3, 0, true)];
+        crate::init(&disk, 3, members.clone()).expect("an empty disk");
+        for successions in 1..4 {
+            let successor = member(3, successions, false);
+            assert_eq!(begin_anew(&disk).expect("it knows the members"), NodeId(successor.node));
+            let state = HardState::read(&disk).expect("sound").expect("there");
+            assert_eq!(state.members, [members.clone(), vec![successor]].concat());
+            assert!(
+                state.claims_vote && state.fill == Fill::TakesOver && state.node == state.members[3].node
+            );
+        }
     }
 
     /// Goal: a successor is let in, then the other is removed, then it has the vote that the seat had; a seat without a member is nobody's.

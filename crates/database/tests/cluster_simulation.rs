@@ -41,6 +41,12 @@ fn broken_rules_are_found() {
     }
 }
 
+/// Goal: a damaged node comes into its seat also where it does not know who leads, which one seed in thousands reaches.
+#[test]
+fn a_successor_is_told_on_to_the_leader() {
+    simulation::run(4629, &two_phase_locking).unwrap_or_else(|error| panic!("seed 4629: {error}"));
+}
+
 /// Goal: nothing that was acknowledged is lost or there twice, in whatever order things go wrong.
 #[test]
 fn nothing_acknowledged_is_lost() {
