@@ -543,3 +543,62 @@ impl Replica {
         self.reads.fail(error, now_ns);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Opening, Replication, init};
+    use fabius_engine::entry;
+    use fabius_env::{Disk, SimulatedDisk};
+    use fabius_log::{DatabaseId, Flusher, LogError, LogOptions};
+
+    /// Notes what is taken.
+    #[derive(Default)]
+    struct Taken(Vec<Point>);
+
+    impl Execution for Taken {
+        fn take(&mut self, agreed: Agreed) -> Result<()> {
+            self.0.push(agreed.point());
+            Ok(())
+        }
+
+        fn refuse(&mut self, _batch: Arc<Batch>, _reason: Error) {}
+
+        fn reached(&mut self, _readers: Vec<Arc<Batch>>) {}
+    }
+
+    struct Nowhere;
+
+    impl Outbox for Nowhere {
+        fn send(&mut self, _to: u64, _message: Vec<u8>) {}
+    }
+
+    /// Goal: the log stays until others can be filled from a checkpoint that goes as far as what is to go.
+    #[test]
+    fn the_log_is_kept_until_others_can_be_filled() {
+        let disk: Arc<dyn Disk> = Arc::new(SimulatedDisk::new(1));
+        init(&*disk, 1, vec![Member { node: 1, address: "node1".into(), votes: true }])
+            .expect("an empty disk");
+        let opening = Opening::begin(disk.clone(), Seq::ZERO).expect("a node");
+        let options = LogOptions { flusher: Flusher::Manual, ..LogOptions::new(DatabaseId([9; 16])) };
+        let (log, _) = Log::open(disk.clone(), options, |_| Ok::<(), LogError>(())).expect("an empty log");
+        let (log, checkpoints) = (Arc::new(log), Arc::new(KeptCheckpoints::new(disk)));
+        let mut replica =
+            opening.finish(log.clone(), 7, checkpoints.clone(), Replication::Agreed).expect("it fits");
+        let mut taken = Taken::default();
+        replica.amend(Batch::of(entry::encode_nothing(), 1), None).expect("a small entry");
+        for _ in 0..100 {
+            replica.tick().expect("it goes on");
+            replica.turn(0, &mut Nowhere, &mut taken).expect("it goes on");
+            log.flush_now().expect("a sound disk");
+        }
+        let point = *taken.0.last().expect("it agrees with itself");
+        checkpoints.note(point);
+        replica.discard_up_to(point);
+        replica.turn(0, &mut Nowhere, &mut taken).expect("it goes on");
+        assert_eq!(replica.standing().first, 1);
+        checkpoints.confirm(Seq(point.seq));
+        replica.turn(0, &mut Nowhere, &mut taken).expect("it goes on");
+        assert_eq!(replica.standing().first, point.index + 1);
+    }
+}
