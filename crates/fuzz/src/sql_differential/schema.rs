@@ -47,7 +47,7 @@ pub struct Schema {
 }
 
 /// Names of columns that are no keys.
-const NAMES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
+const NAMES: [&str; 8] = ["a", "b", "c2", "c5", "e", "c11", "g", "h"];
 
 /// Rows of a table at most, but for large ones.
 const ROWS: usize = 9;

@@ -67,7 +67,10 @@ impl Generator<'_> {
         let may_lose_rows = |table: &Table| {
             write.kind == Kind::Delete && table.columns.iter().any(|column| column.refers_to.is_some())
         };
-        let is_apart = |table: &&Table| table.name != write.table.name && !may_lose_rows(table);
+        // What rows refer to is looked at when the part that writes them is done (`known.rs`).
+        let may_be_referred_to = write.table.columns.iter().any(|column| column.refers_to.is_some());
+        let is_apart =
+            |table: &&Table| table.name != write.table.name && !may_lose_rows(table) && !may_be_referred_to;
         let fitting: Vec<Table> = self.schema.tables.iter().filter(is_apart).cloned().collect();
         let rest = match self.chance(1, 3) && !fitting.is_empty() {
             true => {

@@ -14,7 +14,7 @@ use crate::query::leaf::Run;
 use crate::query::machine;
 use crate::query::membership;
 use crate::query::outer_reference::{
-    asks_beneath_outer_join, groups_all_rows, has_own_windows, reaches_far, references,
+    asks_beneath_outer_join, groups_all_rows, has_own_distinct, has_own_windows, reaches_far, references,
 };
 use async_trait::async_trait;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, UInt32Array};
@@ -731,6 +731,7 @@ pub(super) fn optimized(plan: &LogicalPlan) -> FusionResult<LogicalPlan> {
         && !asks_beneath_outer_join(plan)
         && !has_own_windows(plan)
         && !groups_all_rows(plan)
+        && !has_own_distinct(plan)
         && let Ok(optimized) = machine::optimize(plan)
         && !is_left(&optimized)
     {

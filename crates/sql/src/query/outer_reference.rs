@@ -2,7 +2,8 @@
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, JoinType};
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::logical_expr::utils::split_conjunction;
+use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
 use std::sync::Arc;
 
 /// Whether a subquery of a subquery is about rows around them both: DataFusion sees one level at a time, and takes such a
@@ -74,6 +75,38 @@ pub(super) fn groups_all_rows(plan: &LogicalPlan) -> bool {
                 Ok(TreeNodeRecursion::Continue)
             })
         })
+    });
+    found
+}
+
+/// Whether something lateral that asks about the row beside it, otherwise than by an equality, gives each of its rows once: DataFusion
+/// would make a join of it, and rows that are told apart by what was asked would each be there.
+pub(super) fn has_own_distinct(plan: &LogicalPlan) -> bool {
+    let asks_equally = |condition: &Expr| {
+        split_conjunction(condition).into_iter().all(|part| match part {
+            Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) => {
+                let is_asked = |side: &Expr| matches!(side, Expr::OuterReferenceColumn(..));
+                !part.contains_outer()
+                    || is_asked(left) && !right.contains_outer()
+                    || is_asked(right) && !left.contains_outer()
+            }
+            other => !other.contains_outer(),
+        })
+    };
+    let asks_otherwise = |node: &LogicalPlan| match node {
+        LogicalPlan::Filter(filter) => !asks_equally(&filter.predicate),
+        other => other.contains_outer_reference(),
+    };
+    let mut found = false;
+    let _ = plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::Subquery(lateral) = node {
+            let _ = lateral.subquery.apply(|node| {
+                found |= matches!(node, LogicalPlan::Distinct(_))
+                    && node.exists(|beneath| Ok(asks_otherwise(beneath))).unwrap_or(true);
+                Ok(TreeNodeRecursion::Continue)
+            });
+        }
+        Ok(TreeNodeRecursion::Continue)
     });
     found
 }

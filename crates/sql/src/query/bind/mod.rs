@@ -176,9 +176,15 @@ impl<'a> Binder<'a> {
         format!("{}{}", plain.collect::<String>().to_ascii_lowercase(), self.next)
     }
 
+    /// A name for a column that nothing in the plan has yet. It begins with a mark: rules that look a column up by its name alone
+    /// would else find one that a user has called so.
+    fn fresh_name(&mut self) -> String {
+        self.fresh("?c")
+    }
+
     /// A column that nothing in the plan has yet.
     fn fresh_column(&mut self) -> Column {
-        Column::new_unqualified(self.fresh("c"))
+        Column::new_unqualified(self.fresh_name())
     }
 
     /// Runs with queries one deeper.

@@ -212,7 +212,7 @@ impl Binder<'_> {
         let (mut left, mut right) = (self.retyped(left, &types)?, self.retyped(right, &types)?);
         if operator == ast::SetOperator::Union {
             // Where one side turns out to be empty, the other stands for both: their columns have the same names.
-            let names: Vec<String> = types.iter().map(|_| self.fresh("c")).collect();
+            let names: Vec<String> = types.iter().map(|_| self.fresh_name()).collect();
             left = placed(left, &names)?;
             right = placed(right, &names)?;
         }
@@ -393,7 +393,7 @@ impl Binder<'_> {
     fn asking_values(&mut self, rows: Vec<Vec<Expr>>, types: &[SqlType]) -> Result<LogicalPlan> {
         if let [row] = rows.as_slice() {
             // It is a SELECT without FROM.
-            let named = row.iter().map(|cell| cell.clone().alias(self.fresh("c"))).collect::<Vec<_>>();
+            let named = row.iter().map(|cell| cell.clone().alias(self.fresh_name())).collect::<Vec<_>>();
             let plan = LogicalPlanBuilder::empty(true).project(named).and_then(LogicalPlanBuilder::build);
             return plan.map_err(inbound);
         }

@@ -172,7 +172,7 @@ impl Binder<'_> {
     fn is_certain(&mut self, value: &Expr, plan: &LogicalPlan) -> Result<Expr> {
         let number = |number: i64| Expr::Literal(ScalarValue::Int64(Some(number)), None);
         let (rows, known) = (self.fresh_column(), self.fresh_column());
-        let nulls = self.fresh("c");
+        let nulls = self.fresh_name();
         let inner = plan.schema().iter().next().map(Expr::from).unwrap_or(false_literal());
         let [all, counted] = [rows.clone(), known.clone()].map(Expr::Column);
         let none = plain_binary(all.clone(), Operator::Eq, number(0));
@@ -200,7 +200,7 @@ impl Binder<'_> {
         if is_all {
             return Ok(plan);
         }
-        let name = self.fresh("c");
+        let name = self.fresh_name();
         LogicalPlanBuilder::from(plan)
             .project([expression.alias(name)])
             .and_then(LogicalPlanBuilder::build)
@@ -246,7 +246,7 @@ impl Binder<'_> {
         let function = datafusion::functions_aggregate::array_agg::array_agg_udaf();
         let all = AggregateFunction::new_udf(function, vec![item.expr], false, None, order, None);
         let all = Expr::AggregateFunction(all);
-        let name = self.fresh("c");
+        let name = self.fresh_name();
         let sql_type = SqlType::Array(Box::new(element));
         let empty = crate::query::arrow_column::scalar(&fabius_value::Value::List(Vec::new()), &sql_type)?;
         let column = datafusion::common::Column::new_unqualified(name.clone());
@@ -254,7 +254,7 @@ impl Binder<'_> {
             Expr::Column(column),
             Expr::Literal(empty, None),
         ]);
-        let result = self.fresh("c");
+        let result = self.fresh_name();
         let plan = LogicalPlanBuilder::from(plan)
             .aggregate(Vec::<Expr>::new(), [all.alias(name)])
             .and_then(|builder| builder.project([whole.alias(result)]))

@@ -90,6 +90,12 @@ fn inputs_of(plan: &Arc<dyn ExecutionPlan>) -> Vec<Arc<Reads>> {
     }
 }
 
+/// The operator whose claims another one hides.
+fn hidden(plan: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> {
+    let beneath = plan.is::<Modest>().then(|| plan.children().into_iter().next())??;
+    Some(beneath.downcast_ref::<Checked>().map_or(beneath, |checked| &checked.reads.operator))
+}
+
 /// Which partitions of an operator have been read, and which to their ends.
 #[derive(Debug)]
 struct Reads {
@@ -106,8 +112,10 @@ impl Reads {
 
     /// Refuses an operator that is at its end, having read some partitions of an input and left out others.
     fn refuse_partial(&self) -> FusionResult<()> {
-        // One that has enough rows asks for no more.
-        if self.ended.lock().len() < self.partitions() || self.operator.fetch().is_some() {
+        // One that has enough rows asks for no more, and what is beneath one whose claims nobody sees belongs to it.
+        let mut operators = std::iter::successors(Some(&self.operator), |operator| hidden(operator));
+        if self.ended.lock().len() < self.partitions() || operators.any(|operator| operator.fetch().is_some())
+        {
             return Ok(());
         }
         for input in &self.inputs {

@@ -126,7 +126,11 @@ pub fn definitions() -> Vec<Definition> {
             let whole = |part: i64| i32::try_from(part).map_err(|_| calendar::out_of_range("interval"));
             let total = interval_value(whole(sum.0)?, whole(sum.1)?, sum.2);
             let is_average = truth_at(a, 1);
-            if is_average { super::moment::scaled(&[total], 1.0 / elements.len() as f64) } else { Ok(total) }
+            if is_average {
+                super::moment::scaled(&[total], |part| part / elements.len() as f64)
+            } else {
+                Ok(total)
+            }
         }),
         define("fabius_mode(anyarray) anyelement", |a, _| {
             // The values are in order: equal ones stand together.

@@ -193,10 +193,10 @@ pub fn definitions() -> Vec<Definition> {
         define("fabius_subtract(timestamptz, timestamptz) interval", between),
         define("fabius_add(interval, interval) interval", |a, _| combined(a, 1)),
         define("fabius_subtract(interval, interval) interval", |a, _| combined(a, -1)),
-        define("fabius_multiply(interval, float8) interval", |a, _| scaled(a, double_at(a, 1))),
+        define("fabius_multiply(interval, float8) interval", |a, _| scaled(a, |part| part * double_at(a, 1))),
         define("fabius_divide(interval, float8) interval", |a, _| match double_at(a, 1) {
             0.0 => Err(Error::new(SqlState::DIVISION_BY_ZERO, "division by zero")),
-            divisor => scaled(a, 1.0 / divisor),
+            divisor => scaled(a, |part| part / divisor),
         }),
         define("fabius_span(interval) numeric", |a, _| {
             let (months, days, micros) = interval_parts(&a[0]).unwrap_or_default();
@@ -318,15 +318,21 @@ fn combined(a: &[Value], sign: i32) -> Result<Value> {
     sum.ok_or_else(|| calendar::out_of_range("interval"))
 }
 
-pub(super) fn scaled(a: &[Value], factor: f64) -> Result<Value> {
+/// An interval each of whose parts is scaled: what is no whole month becomes days, what is no whole day time, each part for
+/// itself, so that they may have other signs.
+pub(super) fn scaled(a: &[Value], scale: impl Fn(f64) -> f64) -> Result<Value> {
+    const DAY_SECONDS: f64 = 86_400.0;
+    let in_millionths = |number: f64| (number * 1e6).round_ties_even() / 1e6;
     let (months, days, micros) = interval_parts(&a[0]).unwrap_or_default();
-    let all_months = f64::from(months) * factor;
-    let all_days = f64::from(days) * factor + all_months.fract() * 30.0;
-    let micros = (micros as f64 * factor + all_days.fract() * DAY as f64).round();
-    if all_months.abs() > 2e9 || all_days.abs() > 2e9 || micros.abs() > 9e18 {
+    let (all_months, all_days) = (scale(months.into()), scale(days.into()));
+    let month_days = in_millionths(all_months.fract() * 30.0);
+    let seconds = in_millionths((all_days.fract() + month_days.fract()) * DAY_SECONDS);
+    let days = all_days.trunc() + (seconds / DAY_SECONDS).trunc() + month_days.trunc();
+    let micros = (scale(micros as f64) + seconds % DAY_SECONDS * 1e6).round_ties_even();
+    if all_months.abs() > 2e9 || days.abs() > 2e9 || micros.abs() > 9e18 {
         return Err(calendar::out_of_range("interval"));
     }
-    Ok(interval_value(all_months.trunc() as i32, all_days.trunc() as i32, micros as i64))
+    Ok(interval_value(all_months.trunc() as i32, days as i32, micros as i64))
 }
 
 fn series(a: &[Value], call: &Call) -> Result<Value> {
