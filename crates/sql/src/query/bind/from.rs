@@ -688,19 +688,21 @@ impl Binder<'_> {
             let (l, r) = (side(&mut left, "left")?, side(&mut right, "right")?);
             left.merged.retain(|other| other.name != name);
             right.merged.retain(|other| other.name != name);
+            let common = self.common_of([&l.sql_type, &r.sql_type], "JOIN/USING")?;
             let equal = self.comparison(l.clone(), "=", r.clone())?.expr;
             condition = Some(match condition {
                 None => equal,
                 Some(before) => plain_binary(before, Operator::And, equal),
             });
             let one = match join_type {
-                JoinType::Right => r,
+                JoinType::Right => self.coerce(r, &common)?,
                 JoinType::Full => {
-                    let common = self.common_of([&l.sql_type, &r.sql_type], "JOIN/USING")?;
                     let (l, r) = (self.coerce(l, &common)?, self.coerce(r, &common)?);
                     Typed::new(datafusion::functions::core::expr_fn::coalesce(vec![l.expr, r.expr]), common)
                 }
-                _ => l,
+                // Of two that are equal, the one that is of the common type already.
+                JoinType::Inner if l.sql_type != common && r.sql_type == common => r,
+                _ => self.coerce(l, &common)?,
             };
             merged.push(Merged { name, typed: one, before: 0 });
         }
