@@ -51,7 +51,8 @@ impl AgreedEngine {
     }
 
     /// From now on what is handed in is agreed on in the term in which this node leads, or refused: for callers whose calls
-    /// stand on what is in this node's memory, as locks and what names mean.
+    /// stand on what is in this node's memory, as locks and what names mean. What stands on nothing there is handed in by
+    /// [`submit_anywhere`](Self::submit_anywhere).
     pub fn hand_in_where_it_leads(&self) {
         self.leads_only.store(true, Release);
     }
@@ -73,6 +74,33 @@ impl AgreedEngine {
             };
             Error::new(SqlState(*b"25006"), "this node of the cluster does not lead it").with_hint(hint)
         })
+    }
+
+    /// Hands calls in that stand on nothing in this node's memory: whoever leads may have them agreed on.
+    pub fn submit_anywhere(&self, batch: Arc<Batch>) {
+        self.node.hand_in(batch, None);
+    }
+
+    /// Adds an entry that stands on nothing in this node's memory.
+    ///
+    /// # Errors
+    /// As [`Engine::amend`].
+    pub fn amend_anywhere(&self, entry: &[u8]) -> Result<()> {
+        self.amend_in(entry, None)
+    }
+
+    fn amend_in(&self, entry: &[u8], fence: Option<u64>) -> Result<()> {
+        let batch = Batch::of(entry.to_vec(), 1);
+        self.node.amend(batch.clone(), fence);
+        let begun = Instant::now();
+        while !batch.wait(NAP) {
+            if begun.elapsed() > PATIENCE {
+                return Err(Error::new(SqlState(*b"08007"), "a majority of the cluster does not answer")
+                    .with_detail("what was to be defined may be defined later")
+                    .with_hint("look at the other nodes, and try again"));
+            }
+        }
+        batch.outcome(0)
     }
 
     /// The engine that takes what is agreed on.
@@ -116,17 +144,7 @@ impl Engine for AgreedEngine {
     }
 
     fn amend(&self, entry: &[u8]) -> Result<()> {
-        let batch = Batch::of(entry.to_vec(), 1);
-        self.node.amend(batch.clone(), self.fence()?);
-        let begun = Instant::now();
-        while !batch.wait(NAP) {
-            if begun.elapsed() > PATIENCE {
-                return Err(Error::new(SqlState(*b"08007"), "a majority of the cluster does not answer")
-                    .with_detail("what was to be defined may be defined later")
-                    .with_hint("look at the other nodes, and try again"));
-            }
-        }
-        batch.outcome(0)
+        self.amend_in(entry, self.fence()?)
     }
 
     fn query_at(

@@ -60,6 +60,7 @@ pub use checkpoints::{Checkpoint, CheckpointStatus};
 pub use database::Database;
 pub use fabius_cluster::{
     Certificates, Member, Replication, Standing, Status as MemberStatus, certificate_name, has_run_ahead,
+    other_leader,
 };
 pub use fabius_engine::checkpoint::Progress as CheckpointProgress;
 pub use fabius_engine::counters::Counts;
@@ -87,6 +88,7 @@ pub use session::expression::FutureValue;
 pub use session::future::{FutureTransaction, Futures};
 pub use session::reading::ReaderStandpoint;
 pub use session::recall::Recall;
+pub use session::requirement::{Footing, Requirement};
 pub use session::savepoint::Savepoint;
 pub use session::transaction::{Concurrency, Hold, Transaction, TransactionOptions};
 pub use session::wound_wait::Age;

@@ -209,7 +209,7 @@ impl Database {
     }
 
     /// The term in which this node leads its cluster, where that matters: see [`Database::hand_in_where_it_leads`].
-    pub(crate) fn term_of_lead(&self) -> Option<u64> {
+    pub fn term_of_lead(&self) -> Option<u64> {
         self.agreed.as_ref().and_then(|agreed| agreed.term_of_lead())
     }
 

@@ -8,10 +8,12 @@
 use crate::Database;
 use crate::session::admission::{Wait, waited_too_long};
 use crate::session::recall::{Recall, room};
+use crate::session::recent::Recent;
+use crate::session::requirement::Footing;
 use crate::session::transaction::TransactionOptions;
 use crate::session::wound_wait::Owner;
 use crate::unnamed::Use;
-use fabius_engine::{Batch, BatchBuilder, Definitions, Procedure};
+use fabius_engine::{Batch, BatchBuilder, Definitions, Procedure, entry};
 use fabius_program::arguments;
 use fabius_program::catalog::ProcedureId;
 use fabius_program::ir::{Block, Program, StepKind};
@@ -19,15 +21,19 @@ use fabius_program::syntax::Source;
 use fabius_program::syntax::tree::{Definition, DropDefinition, Dropped, Name, ProcedureDefinition};
 use fabius_program::{compose, verify};
 use fabius_value::{Error, Result, Seq, SqlState, TableId, Value};
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use parking_lot::RwLock;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::future::poll_fn;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 /// How often a task looks again for the lane, without sleeping, before it naps.
 const LOOKS: u32 = 64;
+
+/// How often a statement is defined again that other nodes drop.
+const DEFINED_AGAIN: usize = 8;
 
 /// How long it naps.
 const NAP: Duration = Duration::from_micros(50);
@@ -43,7 +49,7 @@ pub struct Statement {
     writes: BTreeSet<TableId>,
     is_repeatable: bool,
     /// The procedure that the log knows, and that this statement stands for it.
-    defined: OnceLock<(Arc<Procedure>, Use)>,
+    defined: RwLock<Option<(Arc<Procedure>, Use)>>,
 }
 
 /// What tells statements apart: made of their text.
@@ -72,29 +78,8 @@ impl fmt::Display for StatementId {
 /// How the names of statements' procedures begin.
 const NAME_BEGIN: &str = "statement ";
 
-/// Statements that are kept.
-const KEPT: usize = 1024;
-
 /// Statements by their texts.
-#[derive(Default)]
-pub(crate) struct Interned {
-    by_text: HashMap<String, Arc<Statement>>,
-    /// In the order in which they came.
-    order: VecDeque<String>,
-}
-
-impl Interned {
-    fn keep(&mut self, text: String, statement: Arc<Statement>) {
-        if self.by_text.insert(text.clone(), statement).is_none() {
-            self.order.push_back(text);
-        }
-        while self.order.len() > KEPT
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.by_text.remove(&oldest);
-        }
-    }
-}
+pub(crate) type Interned = Recent<String>;
 
 /// What running a statement gave.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,7 +104,7 @@ impl Statement {
         let text = definition.to_string();
         let writes = written_tables(&procedure.program);
         let is_repeatable = compose::is_repeatable(&definition);
-        let defined = OnceLock::new();
+        let defined = RwLock::default();
         Ok(Statement { id, definition, text, procedure, tables, writes, is_repeatable, defined })
     }
 
@@ -131,6 +116,11 @@ impl Statement {
     /// What it was made of, under a name of its own.
     pub fn definition(&self) -> &ProcedureDefinition {
         &self.definition
+    }
+
+    /// The same as text.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
     }
 
     /// The compiled program.
@@ -186,7 +176,7 @@ impl Database {
     pub(crate) fn interned(&self, definition: &ProcedureDefinition) -> Result<Arc<Statement>> {
         let text = definition.to_string();
         let definitions = self.definitions();
-        let known = self.sessions().interned.lock().by_text.get(&text).cloned();
+        let known = self.sessions().interned.lock().get(&text);
         let means_the_same = |statement: &Arc<Statement>| {
             let mut tables = statement.tables.iter();
             tables.all(|table| {
@@ -252,9 +242,39 @@ impl Database {
         if statement.is_read_only() {
             return self.read(statement, arguments, usize::MAX, caller.recall.as_ref()).await;
         }
+        let Footing::State(requirement) = &caller.footing else {
+            return self.call_statement(caller, statement, arguments, key).await;
+        };
+        let required = self.required(requirement, statement, arguments)?;
+        let outcome = self.call_statement(caller, &required.program, &required.arguments, key).await;
+        outcome.map_err(|error| required.of_statement(error))
+    }
+
+    /// Calls a statement that writes. Another node of a cluster may have dropped its procedure, which that one had no use for.
+    async fn call_statement(
+        &self,
+        caller: &Caller<'_>,
+        statement: &Statement,
+        arguments: &[Value],
+        key: Option<&[u8]>,
+    ) -> Result<Outcome> {
         let bytes = statement.encode(arguments)?;
-        let procedure = self.define_statement(statement)?;
-        self.call_encoded(caller, &procedure, &bytes, key).await
+        for _ in 0..DEFINED_AGAIN {
+            let procedure = self.define_statement(statement)?;
+            let outcome = self.call_encoded(caller, &procedure, &bytes, key).await;
+            let is_gone = |error: &Error| {
+                error.state() == SqlState::UNDEFINED_FUNCTION
+                    && self.definitions().procedure(procedure.id).is_err_and(|gone| gone == *error)
+            };
+            match outcome {
+                Err(error) if is_gone(&error) => *statement.defined.write() = None,
+                outcome => return outcome,
+            }
+        }
+        Err(Error::new(
+            SqlState::UNDEFINED_FUNCTION,
+            "the statement is dropped by other nodes as often as it is defined",
+        ))
     }
 
     /// Runs a statement that writes nothing on the newest state.
@@ -281,7 +301,7 @@ impl Database {
     /// # Errors
     /// What ended the log.
     pub(crate) fn define_statement(&self, statement: &Statement) -> Result<Arc<Procedure>> {
-        if let Some((procedure, _)) = statement.defined.get() {
+        if let Some((procedure, _)) = &*statement.defined.read() {
             return Ok(procedure.clone());
         }
         let _one_at_a_time = self.sessions().defining.lock();
@@ -296,13 +316,35 @@ impl Database {
         let procedure = match find() {
             Some(procedure) => procedure,
             None => {
-                self.engine().define(&statement.text)?;
-                find()
-                    .ok_or_else(|| Error::new(SqlState::UNDEFINED_FUNCTION, "a statement was not defined"))?
+                let defined = self.define_unnamed(&statement.text);
+                // Another node of a cluster may have been faster.
+                let not_defined = || Error::new(SqlState::UNDEFINED_FUNCTION, "a statement was not defined");
+                find().ok_or_else(|| defined.err().unwrap_or_else(not_defined))?
             }
         };
         self.drop_unnamed(&self.sessions().unnamed.take_tired())?;
-        Ok(statement.defined.get_or_init(|| (procedure, used)).0.clone())
+        *statement.defined.write() = Some((procedure.clone(), used));
+        Ok(procedure)
+    }
+
+    /// Defines a statement that writes before it is called, so that [`Database::call_ahead`] does not have to wait for that.
+    ///
+    /// # Errors
+    /// What ended the log.
+    pub fn define_ahead(&self, statement: &Statement) -> Result<()> {
+        self.define_statement(statement).map(drop)
+    }
+
+    /// Calls a statement that writes, and does not wait for what becomes of it.
+    ///
+    /// # Errors
+    /// Arguments that do not fit the parameters; what ended the log.
+    pub fn call_ahead(&self, statement: &Statement, arguments: &[Value]) -> Result<()> {
+        let procedure = self.define_statement(statement)?;
+        let mut builder = BatchBuilder::new();
+        builder.push(procedure.id, &statement.encode(arguments)?, None, false)?;
+        self.submit(builder.build());
+        Ok(())
     }
 
     /// Drops procedures that no statement stands for.
@@ -311,8 +353,27 @@ impl Database {
         let names = statements.iter().map(|statement| statement.name());
         // With a table go the procedures that name it.
         let there = names.filter(|name| definitions.catalog.find_procedure(name).is_some());
-        let drops: String = there.map(|name| drop_procedure(&name)).collect();
-        if drops.is_empty() { Ok(()) } else { self.engine().define(&drops) }
+        let drops: Vec<String> = there.map(|name| drop_procedure(&name)).collect();
+        if drops.is_empty() {
+            return Ok(());
+        }
+        let dropped = self.define_unnamed(&drops.concat());
+        if dropped.is_err() && self.agreed.is_some() {
+            // Another node of the cluster has dropped some of them.
+            for drop in &drops {
+                let _ = self.define_unnamed(drop);
+            }
+            return Ok(());
+        }
+        dropped
+    }
+
+    /// Defines, or drops, what has no name of the user's: in a cluster, whoever leads.
+    fn define_unnamed(&self, text: &str) -> Result<()> {
+        match &self.agreed {
+            Some(agreed) => agreed.amend_anywhere(&entry::encode_definition(text)),
+            None => self.engine().define(text),
+        }
     }
 
     /// Lets the procedures rest that statements were defined as before the database was opened.
@@ -432,13 +493,16 @@ pub(crate) struct Caller<'c> {
     pub(crate) owner: Option<Arc<Owner>>,
     /// Whether its call can still be taken back.
     pub(crate) recall: Option<Arc<Recall>>,
+    /// What its calls stand on.
+    pub(crate) footing: Footing,
 }
 
 impl<'c> Caller<'c> {
     /// Who has these settings.
     pub(crate) fn of(options: &'c TransactionOptions) -> Caller<'c> {
-        let TransactionOptions { label, lock_timeout, recall, .. } = options;
-        Caller { label, lock_timeout: *lock_timeout, owner: None, recall: recall.clone() }
+        let TransactionOptions { label, lock_timeout, recall, footing, .. } = options;
+        let (recall, footing) = (recall.clone(), footing.clone());
+        Caller { label, lock_timeout: *lock_timeout, owner: None, recall, footing }
     }
 }
 

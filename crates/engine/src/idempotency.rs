@@ -137,9 +137,10 @@ impl Drop for Keys {
 }
 
 /// Whether a call that ended so has its outcome for good. After a conflict whoever made it is told to try again, under the same
-/// key.
+/// key; so is whoever called a procedure that was dropped.
 pub fn is_final(abort: Option<&Error>) -> bool {
-    abort.is_none_or(|error| error.state() != SqlState::SERIALIZATION_FAILURE)
+    let is_for_now = |state| [SqlState::SERIALIZATION_FAILURE, SqlState::UNDEFINED_FUNCTION].contains(&state);
+    abort.is_none_or(|error| !is_for_now(error.state()))
 }
 
 /// What a key takes: entry, key with its counts, a place in the map. Results count for themselves.

@@ -22,6 +22,7 @@
 //! | [`query`] | queries that are not programs, by DataFusion |
 //! | [`text_format`] | values as PostgreSQL writes and reads them |
 //! | [`settings`] | `SET`, `SHOW`, `RESET` |
+//! | `closed_tables` | which tables the leader keeps other nodes from writing |
 //! | [`lock`] | locks on tables and names, between connections |
 //! | `copy`, `ddl`, `sequence` | `COPY`; definitions; numbers in order |
 //! | [`connection`] | one client's way in: prepare, execute, transactions |
@@ -31,6 +32,7 @@
 pub mod binary_format;
 pub mod bind;
 pub mod catalog;
+mod closed_tables;
 mod column_name;
 pub mod connection;
 mod copy;

@@ -117,6 +117,11 @@ impl LockMode {
         }
     }
 
+    /// Whether others may not write beside it.
+    pub fn excludes_writers(self) -> bool {
+        self.excluded().has(RowExclusive)
+    }
+
     /// The modes that others may not have beside it.
     fn excluded(self) -> Modes {
         let from = |weakest: LockMode| Modes::ALL.from(weakest);

@@ -6,7 +6,7 @@
 
 use crate::catalog::store;
 use crate::catalog::{Oid, Sequence};
-use fabius::{Database, Statement};
+use fabius::{Database, Footing, Outcome, Statement, TransactionOptions};
 use fabius_value::{Error, Result, SqlState, Value};
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -15,10 +15,18 @@ use tokio::sync::Mutex as Waiting;
 
 /// The table that says up to where numbers are taken.
 pub const TABLE: &str = "fabius sequences";
+/// The number of the row that counts how often numbers were set: by it a node of a cluster sees that those it has left of blocks are
+/// not to be handed out any more.
+const SETTINGS_ROW: i64 = -1;
 /// Numbers of the first block.
 const BLOCK: i64 = 32;
 /// Numbers of a block, at most, but for whoever asks for more at once.
 const BLOCK_MAX: i64 = 4096;
+
+/// How often numbers were set, as an expression of a program.
+pub fn settings() -> String {
+    format!("`{TABLE}`[{SETTINGS_ROW}]?.taken")
+}
 
 /// The table's definition, as text.
 pub fn table_definition() -> String {
@@ -112,6 +120,8 @@ impl Sequences {
         let set = statement(&format!(
             "procedure `fabius set numbers`(id: bigint, taken: bigint) {{
                  upsert `{TABLE}` {{ id: id, taken: taken }}
+                 let settings: bigint = coalesce(`{TABLE}`[{SETTINGS_ROW}]?.taken, 0)
+                 upsert `{TABLE}` {{ id: {SETTINGS_ROW}, taken: settings + 1 }}
              }}"
         ))?;
         let taken = statement(&format!(
@@ -120,6 +130,17 @@ impl Sequences {
              }}"
         ))?;
         Ok(Sequences { database, take, give_back, set, taken, blocks: Mutex::default() })
+    }
+
+    /// Calls a program, which stands on nothing that this node remembers.
+    async fn call(&self, program: &Statement, arguments: &[Value]) -> Result<Outcome> {
+        let options = TransactionOptions { footing: Footing::Nothing, ..TransactionOptions::default() };
+        self.database.run_as(&options, program, arguments, None).await
+    }
+
+    /// Forgets what is left of all blocks: numbers were set by another node.
+    pub fn forget(&self) {
+        self.blocks.lock().clear();
     }
 
     fn block(&self, oid: Oid) -> Arc<Waiting<Block>> {
@@ -194,7 +215,7 @@ impl Sequences {
             let bounds = [block.behind(block.left - 1), block.behind(-1)].map(i64::try_from);
             if let [Ok(until), Ok(taken)] = bounds {
                 let arguments = [sequence.oid.into(), until, taken].map(Value::BigInt);
-                self.database.run(&self.give_back, &arguments, None).await?;
+                self.call(&self.give_back, &arguments).await?;
             }
             *block = Block::default();
         }
@@ -212,7 +233,7 @@ impl Sequences {
         let wanted = Value::BigInt(block.size.max(BLOCK).max(count - block.left));
         let of = [sequence.oid.into(), sequence.start, sequence.increment, bound].map(Value::BigInt);
         let arguments: Vec<Value> = of.into_iter().chain([again, wanted]).collect();
-        let outcome = self.database.run(&self.take, &arguments, None).await?;
+        let outcome = self.call(&self.take, &arguments).await?;
         let [Value::BigInt(first), Value::BigInt(taken @ 1..)] = outcome.results.as_slice() else {
             return Ok(false);
         };
@@ -242,9 +263,7 @@ impl Sequences {
         let last = if is_called { value } else { value.saturating_sub(sequence.increment) };
         let block = self.block(sequence.oid);
         let mut block = block.lock().await;
-        self.database
-            .run(&self.set, &[Value::BigInt(sequence.oid.into()), Value::BigInt(last)], None)
-            .await?;
+        self.call(&self.set, &[Value::BigInt(sequence.oid.into()), Value::BigInt(last)]).await?;
         *block = Block::default();
         Ok(())
     }

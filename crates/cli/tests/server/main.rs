@@ -3,6 +3,7 @@
 mod clients;
 mod cluster;
 mod cluster_tls;
+mod cluster_writes;
 mod cursors;
 mod database_names;
 mod every_shape;

@@ -173,6 +173,15 @@ impl Database {
     /// straight to the engine.
     pub(crate) fn admit(&self, batch: Arc<Batch>, caller: &Caller<'_>) -> bool {
         let admission = &self.sessions().admission;
+        if !caller.footing.is_lead()
+            && let Some(agreed) = &self.agreed
+        {
+            // Locks are the leader's, and it checks at commit what has come past them.
+            self.hand_in_unless_given_up(batch, caller.recall.as_deref(), |batch| {
+                agreed.submit_anywhere(batch)
+            });
+            return true;
+        }
         let is_free =
             admission.is_free() || !admission.has_locks(&admission.written_by(&self.definitions(), &batch));
         if is_free {
@@ -192,8 +201,17 @@ impl Database {
 
     /// Hands a batch in, unless whoever waits for it has given it up.
     fn hand_in_or_fail(&self, batch: Arc<Batch>, recall: Option<&Recall>) {
+        self.hand_in_unless_given_up(batch, recall, |batch| self.hand_in(batch));
+    }
+
+    fn hand_in_unless_given_up(
+        &self,
+        batch: Arc<Batch>,
+        recall: Option<&Recall>,
+        hand_in: impl FnOnce(Arc<Batch>),
+    ) {
         match recall.is_none_or(Recall::hand_in) {
-            true => self.hand_in(batch),
+            true => hand_in(batch),
             false => batch.fail(given_up(), self.foundation().clock.monotonic_ns()),
         }
     }

@@ -4,38 +4,17 @@
 //! whatever they have seen. It is made, verified and defined once, and kept for as long as it is used.
 
 use super::observation::Observation;
+use super::recent::Recent;
 use crate::{Database, Statement, StatementId};
 use fabius_program::compose::{self, Part, Run};
 use fabius_value::{Error, Result, SqlState, Value};
-use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 /// Statements of one transaction, at most.
 pub const STATEMENTS_MAX: usize = 100_000;
 
-/// Programs that are kept.
-const KEPT: usize = 1024;
-
 /// Transactions' programs by the statements they consist of.
-#[derive(Default)]
-pub(crate) struct Compounds {
-    by_parts: HashMap<Vec<Part<StatementId>>, Arc<Statement>>,
-    /// In the order in which they were made.
-    order: VecDeque<Vec<Part<StatementId>>>,
-}
-
-impl Compounds {
-    fn keep(&mut self, parts: Vec<Part<StatementId>>, program: Arc<Statement>) {
-        if self.by_parts.insert(parts.clone(), program).is_none() {
-            self.order.push_back(parts);
-        }
-        while self.order.len() > KEPT
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.by_parts.remove(&oldest);
-        }
-    }
-}
+pub(crate) type Compounds = Recent<Vec<Part<StatementId>>>;
 
 /// A statement in a list of them.
 #[derive(Clone)]
@@ -67,8 +46,8 @@ impl Database {
         let arguments = compose::arguments(&parts, &runs);
         let known: Vec<Part<StatementId>> =
             parts.iter().map(|(part, _)| mapped(part, |listed| listed.0.id())).collect();
-        if let Some(program) = self.sessions().compounds.lock().by_parts.get(&known) {
-            return Ok((program.clone(), arguments));
+        if let Some(program) = self.sessions().compounds.lock().get(&known) {
+            return Ok((program, arguments));
         }
         let parts: Vec<_> =
             parts.iter().map(|(part, _)| mapped(part, |listed| listed.0.definition())).collect();

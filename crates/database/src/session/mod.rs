@@ -23,6 +23,8 @@
 //! | [`savepoint`] | going back to a point within a transaction |
 //! | [`observation`] | what a statement has shown |
 //! | [`compound`] | the program that a transaction is, kept for the next one alike |
+//! | [`requirement`] | what a call requires besides |
+//! | `recent` | programs that were made lately |
 //! | `conventional` | every row looked at counts as shown, to compare with |
 //! | [`future`] | a transaction over values that are not known yet |
 //! | [`expression`] | arithmetic and comparison on such values |
@@ -52,7 +54,9 @@ pub mod observation;
 mod queue;
 pub mod reading;
 pub mod recall;
+pub(crate) mod recent;
 mod request;
+pub mod requirement;
 mod row_name;
 pub mod savepoint;
 pub(crate) mod shared;

@@ -4,6 +4,7 @@ use crate::session::admission::Admission;
 use crate::session::alarm::Alarm;
 use crate::session::compound::Compounds;
 use crate::session::conflict::Committers;
+use crate::session::requirement::Requiring;
 use crate::statement::Interned;
 use crate::unnamed::Unnamed;
 use parking_lot::Mutex;
@@ -21,6 +22,8 @@ pub(crate) struct Sessions {
     pub(crate) committers: Mutex<Committers>,
     /// The programs of transactions.
     pub(crate) compounds: Mutex<Compounds>,
+    /// Programs behind what they require.
+    pub(crate) requiring: Mutex<Requiring>,
     /// Statements that the database itself makes.
     pub(crate) interned: Mutex<Interned>,
     /// Transactions that are open.

@@ -7,6 +7,7 @@ use super::observation::Observation;
 use super::reading::Noted;
 use super::recall::{Recall, is_given_up, room};
 use super::request::{Asked, Wish, until_granted};
+use super::requirement::Footing;
 use super::wound_wait::{Age, Owner};
 use crate::history::Moment;
 use crate::statement::Caller;
@@ -51,6 +52,8 @@ pub struct TransactionOptions {
     /// A statement that writes and returns a count alone is taken to find a row, even if it finds none now:
     /// commit finds out (OCC-LSD+, section 3.3.2 of the paper).
     pub speculative: bool,
+    /// What its calls stand on.
+    pub footing: Footing,
     /// What it may hold of what it has shown and written; `None` for as much as there is. Chosen when it begins.
     pub memory: Option<Arc<Allowance>>,
 }
@@ -413,7 +416,7 @@ impl Transaction {
             }
             return Ok(self.seq().unwrap_or_else(|| self.database.foundation().promised()));
         }
-        if self.term != self.database.term_of_lead() {
+        if self.options.footing.is_lead() && self.term != self.database.term_of_lead() {
             return Err(fabius_cluster::other_leader());
         }
         let (program, arguments) = self.database.compound(&self.observations)?;

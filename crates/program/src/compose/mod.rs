@@ -109,31 +109,33 @@ pub fn compose<'t>(
     parts: &[Part<&ProcedureDefinition>],
     tables: impl Iterator<Item = &'t str>,
 ) -> Result<ProcedureDefinition> {
-    let mark = mark(tables);
-    let mut composition = Composition { parameters: Vec::new(), body: Vec::new(), number: 0, mark };
+    let mut composition = Composition::beside(tables);
     for part in parts {
         match part {
             Part::Once(statement) => composition.once(statement),
             Part::Repeated(statements) => composition.repeated(statements),
         }
     }
-    let definition = ProcedureDefinition {
-        source: Arc::new(Source::new("", name)),
-        name: Name::new(name),
-        parameters: composition.parameters,
-        results: Results::None,
-        body: composition.body,
-    };
-    let bytes = definition.to_string().len();
-    if bytes > limit::PROGRAM_BYTES {
-        return Err(Error::new(SqlState::PROGRAM_LIMIT, "transaction too large")
-            .with_detail(format!(
-                "its statements form a program of {bytes} bytes, at most {} are allowed",
-                limit::PROGRAM_BYTES
-            ))
-            .with_hint("divide it among several transactions, or write several rows in one statement"));
-    }
-    Ok(definition)
+    composition.program(name, Results::None)
+}
+
+/// The program of a statement that runs only where another one still returns what it did: its parameters are those of the other,
+/// what that has to return, and its own; it returns what the statement does. None of its names hides one of `tables`.
+///
+/// # Errors
+/// `54000` if it is too large.
+pub fn requiring<'t>(
+    name: &str,
+    required: &ProcedureDefinition,
+    statement: &ProcedureDefinition,
+    tables: impl Iterator<Item = &'t str>,
+) -> Result<ProcedureDefinition> {
+    let mut composition = Composition::beside(tables);
+    composition.once(required);
+    let prefix = composition.next(statement);
+    let body = Renaming::of(statement, &prefix).block(&statement.body);
+    composition.body.extend(body);
+    composition.program(name, statement.results.clone())
 }
 
 /// What stands between letter and number in the names of lists, so that no table has such a name: mostly nothing.
@@ -212,13 +214,44 @@ struct Composition {
 }
 
 impl Composition {
-    fn once(&mut self, statement: &ProcedureDefinition) {
+    /// Nothing yet, whose names will be none of `tables`.
+    fn beside<'t>(tables: impl Iterator<Item = &'t str>) -> Composition {
+        Composition { parameters: Vec::new(), body: Vec::new(), number: 0, mark: mark(tables) }
+    }
+
+    fn program(self, name: &str, results: Results) -> Result<ProcedureDefinition> {
+        let definition = ProcedureDefinition {
+            source: Arc::new(Source::new("", name)),
+            name: Name::new(name),
+            parameters: self.parameters,
+            results,
+            body: self.body,
+        };
+        let bytes = definition.to_string().len();
+        if bytes > limit::PROGRAM_BYTES {
+            return Err(Error::new(SqlState::PROGRAM_LIMIT, "transaction too large")
+                .with_detail(format!(
+                    "its statements form a program of {bytes} bytes, at most {} are allowed",
+                    limit::PROGRAM_BYTES
+                ))
+                .with_hint("divide it among several transactions, or write several rows in one statement"));
+        }
+        Ok(definition)
+    }
+
+    /// Takes in a statement's parameters: what comes before its names.
+    fn next(&mut self, statement: &ProcedureDefinition) -> String {
         self.number += 1;
         let prefix = format!("s{}{}_", self.mark, self.number);
         for parameter in &statement.parameters {
             let name = Name::new(prefixed(&prefix, &parameter.name.text));
             self.parameters.push(Parameter { name, ty: parameter.ty.clone() });
         }
+        prefix
+    }
+
+    fn once(&mut self, statement: &ProcedureDefinition) {
+        let prefix = self.next(statement);
         let mut expected = Vec::new();
         for (at, ty) in result_types(statement).into_iter().enumerate() {
             let name = format!("e{}{}_{}", self.mark, self.number, at + 1);

@@ -191,20 +191,17 @@ pub fn change_program() -> Result<ProcedureDefinition> {
     ))
 }
 
-/// The program that returns the newest catalog's [token](Catalog::token).
-///
-/// # Errors
-/// None but for a fault in the program's text.
-pub fn token_program() -> Result<ProcedureDefinition> {
-    // The number of the row has no literal of its own.
-    procedure(&format!(
-        "procedure `fabius catalog token`(row: bigint) -> text null {{ return `{TABLE}`[row]?.body }}"
-    ))
+/// The number of the row with the newest catalog's [token](Catalog::token), which has no literal of its own.
+pub fn token_row() -> Value {
+    Value::BigInt(TOKEN_ROW)
 }
 
-/// The arguments of [`token_program`].
-pub fn token_arguments() -> Vec<Value> {
-    vec![Value::BigInt(TOKEN_ROW)]
+/// Whether a row of the newest state, `null` if it is not there, says that a catalog is the newest.
+pub fn is_newest(row: &Value, token: &str) -> bool {
+    match row {
+        Value::Text(newest) => *newest == token,
+        _ => token.is_empty(),
+    }
 }
 
 /// The arguments of [`change_program`]; `token` is one that no catalog has had.

@@ -34,6 +34,8 @@ impl AdvisoryLock {
 pub(super) struct AdvisoryLocks {
     /// How often each is held.
     held: HashMap<AdvisoryLock, u32>,
+    /// The term in which this node led its cluster when they were taken: they are in force in that alone.
+    term: Option<u64>,
     /// What the query that runs has taken.
     taken: Vec<AdvisoryLock>,
     /// What it has stopped for.
@@ -43,6 +45,18 @@ pub(super) struct AdvisoryLocks {
 }
 
 impl AdvisoryLocks {
+    /// Whether all that are held were taken in this term.
+    pub fn are_of(&self, term: Option<u64>) -> bool {
+        self.held.is_empty() || self.term == term
+    }
+
+    /// The node leads its cluster in this term, in which locks are taken next.
+    pub fn lead_in(&mut self, term: Option<u64>) {
+        if self.held.is_empty() {
+            self.term = term;
+        }
+    }
+
     /// Takes a lock, if it is free.
     pub fn take(&mut self, table: &LockTable, owner: Owner, lock: AdvisoryLock) -> bool {
         let is_free = self.in_hand.take_if(|in_hand| *in_hand == lock).is_some()

@@ -9,6 +9,7 @@ use crate::parse::normal_form::NormalForm;
 use crate::parse::{self, Command};
 use crate::planning;
 use crate::sql_type::SqlType;
+use fabius::Footing;
 use fabius_value::{Result, Value};
 use std::sync::Arc;
 
@@ -159,6 +160,7 @@ impl Connection {
         }
         // One that was given up may have left it as it was within.
         self.manner = Manner::default();
+        self.footing = Footing::Lead;
         self.has_committed = false;
         let outcome = self.dispatch(prepared, parameters).await;
         self.release_statement_locks();

@@ -12,7 +12,7 @@ use crate::settings::Settings;
 use crate::text_format::TextStyle;
 use fabius::Database;
 use fabius_value::{Result, TableId};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
@@ -99,6 +99,18 @@ impl Facts {
             HeldLock { process, thing, mode, waits_since_us }
         });
         shown.collect()
+    }
+}
+
+impl Facts {
+    /// The session's advisory locks, to take some.
+    fn advisory_locks(&self) -> Result<MutexGuard<'_, AdvisoryLocks>> {
+        if self.database.is_standby() {
+            return Err(self.database.refuse_to_lead("take advisory locks"));
+        }
+        let mut locks = self.advisory.lock();
+        locks.lead_in(self.database.database().term_of_lead());
+        Ok(locks)
     }
 }
 
@@ -237,12 +249,12 @@ impl SessionFacts for Facts {
         self.database.interrupt(process, ends)
     }
 
-    fn take_advisory(&self, lock: AdvisoryLock) -> bool {
-        self.advisory.lock().take(&self.database.locks, self.process, lock)
+    fn take_advisory(&self, lock: AdvisoryLock) -> Result<bool> {
+        Ok(self.advisory_locks()?.take(&self.database.locks, self.process, lock))
     }
 
     fn wait_for_advisory(&self, lock: AdvisoryLock) -> Result<()> {
-        self.advisory.lock().take_or_stop(&self.database.locks, self.process, lock)
+        self.advisory_locks()?.take_or_stop(&self.database.locks, self.process, lock)
     }
 
     fn give_back_advisory(&self, lock: AdvisoryLock) -> bool {

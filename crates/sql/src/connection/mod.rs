@@ -14,6 +14,7 @@
 //! | `row_changes` | `UPDATE` and `DELETE` of rows that a query finds |
 //! | `with_writes` | `WITH` whose parts write |
 //! | `skip_locked` | `SKIP LOCKED` |
+//! | `elsewhere` | statements on a node that does not lead its cluster |
 //! | `transaction` | begin, commit, roll back, savepoints |
 //! | `session_command` | settings, prepared statements, locks and the like by SQL |
 //! | `session_function` | functions that are about the session: `currval`, `setval`, `fabius.outcome` |
@@ -27,6 +28,7 @@
 mod advisory;
 mod bulk;
 mod cursor;
+mod elsewhere;
 mod execute;
 mod explanation;
 mod facts;
@@ -64,7 +66,7 @@ use crate::settings::Settings;
 pub use crate::settings::Timeouts;
 use crate::text_format::TextStyle;
 use cursor::Cursor;
-use fabius::{Allowance, Error, Recall, Result, Seq, Value};
+use fabius::{Allowance, Error, Footing, Recall, Result, Seq, Value};
 use facts::Facts;
 use futures::stream::BoxStream;
 use parking_lot::Mutex;
@@ -118,6 +120,8 @@ pub struct Connection {
     /// Statements that wrote rows.
     writes: u32,
     manner: Manner,
+    /// What the call of a statement by itself stands on.
+    footing: Footing,
     facts: Arc<Facts>,
     /// What it may hold: its transaction, rows for the client, operators of queries.
     memory: Arc<Allowance>,
@@ -228,6 +232,7 @@ impl Connection {
             has_committed: false,
             writes: 0,
             manner: Manner::default(),
+            footing: Footing::Lead,
             facts: Arc::new(facts),
             memory,
             is_up_to_date: false,
@@ -367,7 +372,7 @@ impl Drop for Connection {
     fn drop(&mut self) {
         let open = self.transaction.take();
         let keys = open.as_ref().map(|open| open.locks.clone()).unwrap_or_default();
-        self.database.locks.release(self.process, &keys);
+        self.database.release_locks(self.process, &keys);
         self.release_statement_locks();
         for is_of_transaction in [true, false] {
             let mut advisory = self.facts.advisory.lock();

@@ -1,5 +1,6 @@
 //! Programs and queries: arguments in, rows out.
 
+use super::elsewhere::Elsewhere;
 use super::numbers::row_numbers_of;
 use super::prepared::{Body, Plan, Prepared, Program, Ready};
 use super::result::{Small, ended};
@@ -22,6 +23,9 @@ const ATTEMPTS: usize = 20;
 /// How often a statement by itself, whose rows a query finds, runs again because others were faster; then it keeps
 /// others from writing.
 const CONFLICTS: usize = 3;
+
+/// How often it runs again on a node that does not lead its cluster.
+const CONFLICTS_ELSEWHERE: usize = 30;
 
 /// A session's small writes, of which one asks whether there is room for rows.
 const WRITES_UNASKED: u32 = 16;
@@ -61,29 +65,40 @@ impl Connection {
         prepared: &Arc<Prepared>,
         parameters: &[Value],
     ) -> Result<Response> {
-        let mut conflicts = 0;
+        let (mut conflicts, mut grounds) = (0, 0);
         loop {
             let is_alone = self.transaction.is_none();
-            let least =
-                if conflicts < CONFLICTS { LockMode::AccessShare } else { LockMode::ShareRowExclusive };
+            // Where a node does not lead it cannot keep the others from writing, and tries more often instead.
+            let conflicts_max = if self.database.is_standby() { CONFLICTS_ELSEWHERE } else { CONFLICTS };
+            let least = match conflicts < CONFLICTS || self.database.is_standby() {
+                true => LockMode::AccessShare,
+                false => LockMode::ShareRowExclusive,
+            };
             let (catalog, ready) = self.hold_plan(prepared, least).await?;
             let given = Given { parameters, literals: &ready.literals, text: Some(&prepared.text) };
             let outcome = self.run_plan(&catalog, &ready.plan, given).await;
             self.release_statement_locks();
-            match &outcome {
-                Err(error)
-                    if is_alone
-                        && error.state() == SqlState::SERIALIZATION_FAILURE
-                        && conflicts < CONFLICTS
-                        && matches!(
-                            ready.plan.body,
-                            Body::WriteQuery(_) | Body::WithWrites(_) | Body::SkipLocked(_)
-                        ) =>
-                {
-                    conflicts += 1;
-                }
-                _ => return outcome,
+            let error = match outcome {
+                Ok(response) => return Ok(response),
+                Err(error) => error,
+            };
+            if grounds < ATTEMPTS && self.has_lost_ground(&catalog, &error).await? {
+                grounds += 1;
+                continue;
             }
+            let is_found_by_query =
+                matches!(ready.plan.body, Body::WriteQuery(_) | Body::WithWrites(_) | Body::SkipLocked(_));
+            if !(is_alone
+                && is_found_by_query
+                && error.state() == SqlState::SERIALIZATION_FAILURE
+                && conflicts < conflicts_max)
+            {
+                return Err(error);
+            }
+            if self.database.is_standby() {
+                self.database.come_up_to_date(false).await?;
+            }
+            conflicts += 1;
         }
     }
 
@@ -118,10 +133,20 @@ impl Connection {
                     ready
                 }
             };
+            self.refuse_elsewhere(&ready.plan)?;
             for (key, mode) in &ready.plan.tables {
                 self.lock_all(std::slice::from_ref(key), least.max(*mode)).await?;
             }
-            if self.catalog().version == catalog.version {
+            let is_alone = ready.plan.writes && self.transaction.is_none();
+            let elsewhere =
+                (is_alone && self.database.is_standby()).then(|| Elsewhere::of(&catalog, &ready.plan));
+            let stands = match elsewhere {
+                Some(elsewhere) => self.stand_elsewhere(elsewhere).await?,
+                None => true,
+            };
+            if !stands {
+                self.database.come_up_to_date(false).await?;
+            } else if self.catalog().version == catalog.version {
                 self.stand_in_the_past(&catalog, &ready.plan.names).await?;
                 self.refuse_redefined(&catalog, &ready.plan.names)?;
                 return Ok((catalog, ready));
@@ -133,6 +158,7 @@ impl Connection {
 
     /// A transaction reads at one moment: what others have redefined since cannot be read there.
     fn refuse_redefined(&mut self, catalog: &Arc<Catalog>, names: &[ObjectName]) -> Result<()> {
+        self.understand(catalog);
         let Some(open) = &mut self.transaction else { return Ok(()) };
         if !open.has_run {
             open.has_run = true;
@@ -170,16 +196,22 @@ impl Connection {
     /// Takes a lock.
     pub(crate) async fn lock(&mut self, key: &LockKey, mode: LockMode, patience: Patience) -> Result<bool> {
         let waited = self.database.locks.acquire(self.process, key, mode, patience).await?;
+        if let Some(elsewhere) = self.transaction.as_mut().and_then(|open| open.elsewhere.as_mut()) {
+            elsewhere.lock(key, mode);
+        }
         let locks = self.transaction.as_mut().map_or(&mut self.statement_locks, |open| &mut open.locks);
         if !locks.contains(key) {
             locks.push(key.clone());
+        }
+        if let Some(closed) = self.database.closed.as_ref().filter(|_| !self.database.is_standby()) {
+            closed.close(key, mode, self.process).await?;
         }
         Ok(waited)
     }
 
     pub(super) fn release_statement_locks(&mut self) {
         if !self.statement_locks.is_empty() {
-            self.database.locks.release(self.process, &self.statement_locks);
+            self.database.release_locks(self.process, &self.statement_locks);
             self.statement_locks.clear();
         }
     }
@@ -216,7 +248,7 @@ impl Connection {
         given: Given<'_>,
     ) -> Result<Response> {
         let parameters = given.parameters;
-        let reads_only = || self.settings.reads_only() || self.database.is_standby();
+        let reads_only = || self.settings.reads_only();
         if plan.writes && self.transaction.as_ref().map_or_else(reads_only, |open| open.is_read_only) {
             let what = match &plan.body {
                 Body::Program(program) => program.lowered.tag,

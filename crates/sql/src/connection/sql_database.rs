@@ -4,14 +4,15 @@ use super::prepared::PlanCache;
 use super::presence::Presence;
 use crate::catalog::store::{self, Change};
 use crate::catalog::{Catalog, Oid};
-use crate::lock::{LockTable, Owner, owner_of};
+use crate::closed_tables::{self, ClosedTables};
+use crate::lock::{LockKey, LockTable, Owner, owner_of};
 use crate::sequence::{self, Sequences};
 use fabius::{Allowance, Database, Statement};
 use fabius_value::{Error, Result, SqlState};
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{
-    AtomicI32, AtomicU32, AtomicU64,
+    AtomicI32, AtomicI64, AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
 use std::sync::{Arc, OnceLock};
@@ -34,9 +35,14 @@ pub struct SqlDatabase {
     storages: AtomicU64,
     processes: AtomicI32,
     change: Arc<Statement>,
-    token: Arc<Statement>,
+    /// Reads the newest catalog's token, and how often numbers of sequences were set.
+    newest: Arc<Statement>,
+    /// How often they were when the numbers that are left of blocks were taken, at most.
+    settings: AtomicI64,
     scans: Mutex<HashMap<String, Arc<Statement>>>,
     pub(super) locks: LockTable,
+    /// In a cluster: what others are kept from writing.
+    pub(super) closed: Option<ClosedTables>,
     pub(super) sequences: Sequences,
     pub(super) plans: PlanCache,
     pub(super) sessions: Mutex<BTreeMap<i32, Arc<Presence>>>,
@@ -102,6 +108,9 @@ impl SqlDatabase {
         database.catch_up().await?;
         define_once(&database, store::TABLE, &store::table_definition())?;
         define_once(&database, sequence::TABLE, &sequence::table_definition())?;
+        if database.is_replicated() {
+            define_once(&database, closed_tables::TABLE, &closed_tables::table_definition())?;
+        }
         let mut catalog = Catalog::read(database.rows(store::TABLE)?)?;
         catalog.version = 1;
         if !database.is_replicated() {
@@ -109,7 +118,14 @@ impl SqlDatabase {
             drop_unnamed_storage(&database, &catalog)?;
         }
         let change = database.statement(&store::change_program()?)?;
-        let token = database.statement(&store::token_program()?)?;
+        let newest = database.statement(&store::procedure(&format!(
+            "procedure `fabius newest`(row: bigint) -> (token: text null, settings: bigint null) {{
+                 return `{}`[row]?.body, {}
+             }}",
+            store::TABLE,
+            sequence::settings()
+        ))?)?;
+        let closed = database.is_replicated().then(|| ClosedTables::new(database.clone())).transpose()?;
         let sequences = Sequences::new(database.clone())?;
         let (oids, storages) =
             (AtomicU32::new(catalog.last_oid() + 1), AtomicU64::new(last_storage(&database) + 1));
@@ -124,9 +140,11 @@ impl SqlDatabase {
             storages,
             processes: AtomicI32::new(1),
             change,
-            token,
+            newest,
+            settings: AtomicI64::new(0),
             scans: Mutex::default(),
             locks: LockTable::new(move || condition_waits(&beneath)),
+            closed,
             sequences,
             plans: PlanCache::default(),
             sessions: Mutex::default(),
@@ -191,6 +209,11 @@ impl SqlDatabase {
         &self.database
     }
 
+    /// The token of the committed catalog.
+    pub(super) fn token(&self) -> String {
+        self.catalog.read().committed.token.clone()
+    }
+
     /// The version of the committed catalog.
     pub(super) fn version(&self) -> u64 {
         self.version.load(Acquire)
@@ -249,6 +272,19 @@ impl SqlDatabase {
         !self.database.leads()
     }
 
+    /// Why something is refused that only the node that leads can do.
+    pub(crate) fn refuse_to_lead(&self, what: &str) -> Error {
+        let message = format!("cannot {what} on a node that does not lead its cluster");
+        let error = Error::new(SqlState(*b"25006"), message);
+        match self.database.member_status().and_then(|status| status.standing.leader) {
+            Some(leader) => error.with_hint(format!(
+                "node {leader} leads; connect to that one, as clients do that are given all nodes and \
+                 target_session_attrs=read-write"
+            )),
+            None => error.with_hint("the cluster has no leader at the moment; try again"),
+        }
+    }
+
     /// In a cluster: waits until what is read here is the newest, unless `at_once`, and sees to it that names mean what they
     /// mean there. Elsewhere that is so already.
     ///
@@ -261,12 +297,13 @@ impl SqlDatabase {
         if !at_once {
             self.database.catch_up().await?;
         }
-        let newest = self.database.read(&self.token, &store::token_arguments(), usize::MAX, None).await?;
-        let is_known = |committed: &Catalog| match newest.results.as_slice() {
-            [fabius_value::Value::Text(token)] => *token == committed.token,
-            _ => committed.token.is_empty(),
-        };
-        if is_known(&self.catalog.read().committed) {
+        let newest = self.database.read(&self.newest, &[store::token_row()], usize::MAX, None).await?;
+        let [token, settings] = newest.results.as_slice() else { return Ok(()) };
+        let settings = settings.as_integer().unwrap_or_default();
+        if self.settings.swap(settings, Relaxed) != settings {
+            self.sequences.forget();
+        }
+        if store::is_newest(token, &self.catalog.read().committed.token) {
             return Ok(());
         }
         // Read while nobody else replaces it, so that it never goes back.
@@ -276,6 +313,14 @@ impl SqlDatabase {
             self.storages.fetch_max(last_storage(&self.database) + 1, Relaxed);
             Ok(catalog)
         })
+    }
+
+    /// Gives up locks, in whatever modes.
+    pub(super) fn release_locks(&self, owner: Owner, keys: &[LockKey]) {
+        if let Some(closed) = &self.closed {
+            closed.open(owner, keys);
+        }
+        self.locks.release(owner, keys);
     }
 
     /// Changes are committed: from now on everybody sees them.

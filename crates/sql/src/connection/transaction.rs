@@ -1,5 +1,6 @@
 //! Transactions of a connection: begin, commit, roll back, savepoints; the catalog as a transaction sees it.
 
+use super::elsewhere::Elsewhere;
 use super::prepared::Body;
 use super::run::Given;
 use super::{Connection, Manner, Notice, TransactionStatus};
@@ -8,7 +9,7 @@ use crate::catalog::store::{Change, Object};
 use crate::lock::{self, LockKey, LockMode};
 use crate::parse::command::Characteristics;
 use crate::settings::SettingsMark;
-use fabius::{Concurrency, Savepoint, Transaction, TransactionOptions};
+use fabius::{Concurrency, Footing, Savepoint, Transaction, TransactionOptions};
 use fabius_value::{Error, Result, SqlState};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -43,6 +44,8 @@ pub(super) struct OpenTransaction {
     /// The catalog when its snapshot was taken.
     pub catalog: Option<Arc<Catalog>>,
     pub locks: Vec<LockKey>,
+    /// What it stands on, if this node did not lead its cluster when it began.
+    pub elsewhere: Option<Elsewhere>,
     /// Where queries of it read, while one does.
     pub stand: Weak<fabius::ReaderStandpoint>,
 }
@@ -70,6 +73,15 @@ pub(super) enum End {
 pub fn aborted() -> Error {
     let message = "current transaction is aborted, commands ignored until end of transaction block";
     Error::new(state(b"25P02"), message)
+}
+
+/// The error of a transaction whose statements were understood by a catalog that is not the newest any more.
+fn redefined() -> Error {
+    Error::new(
+        SqlState::SERIALIZATION_FAILURE,
+        "could not serialize access due to a concurrent change of a definition",
+    )
+    .with_hint("the transaction might succeed if retried")
 }
 
 fn state(code: &[u8; 5]) -> SqlState {
@@ -105,6 +117,7 @@ impl Connection {
         };
         let Manner { is_looking, is_impatient } = self.manner;
         TransactionOptions {
+            footing: self.footing.clone(),
             concurrency: if is_looking { Concurrency::Optimistic } else { concurrency },
             label: lock::label(self.process),
             lock_timeout: if is_impatient { Some(Duration::ZERO) } else { self.settings.lock_timeout() },
@@ -123,8 +136,7 @@ impl Connection {
 
     fn open(&mut self, characteristics: &Characteristics, is_implicit: bool) {
         let is_read_only = characteristics.is_read_only.unwrap_or_else(|| self.settings.reads_only())
-            || self.reads_the_past()
-            || self.database.is_standby();
+            || self.reads_the_past();
         let running = self.start();
         self.transaction = Some(OpenTransaction {
             begin: running.savepoint(),
@@ -143,6 +155,7 @@ impl Connection {
             left: Vec::new(),
             catalog: None,
             locks: Vec::new(),
+            elsewhere: self.database.is_standby().then(Elsewhere::default),
             stand: Weak::new(),
         });
     }
@@ -316,7 +329,7 @@ impl Connection {
 
     /// Gives up locks on tables, and the advisory ones that are of the transaction.
     fn let_go(&self, locks: &[LockKey]) {
-        self.database.locks.release(self.process, locks);
+        self.database.release_locks(self.process, locks);
         self.facts.advisory.lock().give_back_all(&self.database.locks, self.process, true);
     }
 
@@ -341,6 +354,13 @@ impl Connection {
         }
         *running.options_mut() = self.options();
         let has_written = running.has_written();
+        if let Some(elsewhere) = self.transaction.as_ref().and_then(|open| open.elsewhere.clone())
+            && has_written
+            && matches!(self.footing, Footing::Lead)
+        {
+            let requirement = self.requirement(&elsewhere).await?.ok_or_else(redefined)?;
+            running.options_mut().footing = Footing::State(requirement);
+        }
         let outcome = running.commit(key.as_deref().map(str::as_bytes)).await;
         drop(alone);
         match outcome {
@@ -493,15 +513,13 @@ impl Connection {
 
     /// Why something is refused that only reads.
     pub(crate) fn refuse_to_write(&self, what: &str) -> Error {
-        let error = Error::new(state(b"25006"), format!("cannot execute {what} in a read-only transaction"));
-        let status = self.database.database().member_status();
-        match status.filter(|status| !status.standing.leads).map(|status| status.standing.leader) {
-            None => error,
-            Some(Some(leader)) => error.with_hint(format!(
-                "this node of the cluster does not lead it, node {leader} does; connect to that one, as clients do that are \
-                 given all nodes and target_session_attrs=read-write"
-            )),
-            Some(None) => error.with_hint("the cluster has no leader at the moment; try again"),
+        Error::new(state(b"25006"), format!("cannot execute {what} in a read-only transaction"))
+    }
+
+    /// Notes by which catalog a statement is understood.
+    pub(crate) fn understand(&mut self, catalog: &Catalog) {
+        if let Some(elsewhere) = self.transaction.as_mut().and_then(|open| open.elsewhere.as_mut()) {
+            elsewhere.understand(catalog);
         }
     }
 

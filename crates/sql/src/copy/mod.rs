@@ -122,6 +122,7 @@ impl Connection {
         let table = self.catalog().table(name)?.clone();
         self.lock_all(&[LockKey::Relation(table.oid)], LockMode::RowExclusive).await?;
         let catalog = self.catalog();
+        self.understand(&catalog);
         let table = (**catalog.table(name)?).clone();
         let columns = columns_of(&table, given)?;
         let insert = BulkWrite::new(self.database().database(), &catalog, &table, &columns)?;
@@ -249,7 +250,7 @@ impl Connection {
 
     /// Too much to keep: the table's rows, and what is copied, go to a table of the storage of their own.
     async fn go_aside(&mut self, copying: &mut Copying) -> Result<()> {
-        if self.has_run() {
+        if self.has_run() || self.database().is_standby() {
             // The transaction reads at a moment of its own: what it writes is a part of it.
             self.write_kept(copying).await?;
             copying.bytes = 0;

@@ -85,12 +85,16 @@ impl Connection {
         if is_alone {
             self.begin_implicit().await?;
         }
-        if self.is_read_only() {
+        if self.is_read_only() || self.database().is_standby() {
             if is_alone {
                 self.end_implicit(false).await?;
             }
             let words: Vec<String> = text.split_whitespace().take(2).map(str::to_uppercase).collect();
-            return Err(self.refuse_to_write(&words.join(" ")));
+            let words = words.join(" ");
+            return Err(match self.is_read_only() {
+                true => self.refuse_to_write(&words),
+                false => self.database().refuse_to_lead(&format!("execute {words}")),
+            });
         }
         Ok(is_alone)
     }

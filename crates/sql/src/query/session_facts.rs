@@ -247,8 +247,11 @@ pub trait SessionFacts: Send + Sync {
     }
 
     /// Takes an advisory lock if it is free; whether it was.
-    fn take_advisory(&self, _lock: AdvisoryLock) -> bool {
-        true
+    ///
+    /// # Errors
+    /// Where there are none: on nodes that do not lead their cluster.
+    fn take_advisory(&self, _lock: AdvisoryLock) -> Result<bool> {
+        Ok(true)
     }
 
     /// Takes an advisory lock.

@@ -162,7 +162,7 @@ fn wait_for(call: &Call, lock: AdvisoryLock) -> Result<Value> {
 }
 
 fn take(call: &Call, lock: AdvisoryLock) -> Result<Value> {
-    Ok(Value::Boolean(call.environment.session.take_advisory(lock)))
+    call.environment.session.take_advisory(lock).map(Value::Boolean)
 }
 
 fn give_back(call: &Call, lock: AdvisoryLock) -> Result<Value> {
