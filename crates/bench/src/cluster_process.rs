@@ -6,6 +6,7 @@ use crate::temporary::TemporaryDirectory;
 use fabius::{Member, Result, identity, init_member};
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 /// A cluster of `fabius serve` processes; they end when it is dropped.
 pub struct ClusterProcess {
@@ -20,7 +21,7 @@ pub struct ClusterProcess {
 pub enum Wiring {
     /// Each by the other's own port.
     Direct,
-    /// Over links, so that a node can be cut off.
+    /// Over links, so that nodes can be cut off and be far from each other.
     Links,
 }
 
@@ -74,5 +75,17 @@ impl ClusterProcess {
     pub fn cut_off(&self, node: usize, is_cut: bool) {
         let links = self.links.iter().filter(|(from, to, _)| *from == node || *to == node);
         links.for_each(|(_, _, link)| link.cut(is_cut));
+    }
+
+    /// Cuts or mends what one node has begun with another: what it asks does not arrive, nor what it is answered. What the other begins
+    /// with it still does.
+    pub fn cut(&self, from: usize, to: usize, is_cut: bool) {
+        let links = self.links.iter().filter(|(near, far, _)| (*near, *far) == (from, to));
+        links.for_each(|(_, _, link)| link.cut(is_cut));
+    }
+
+    /// Has all that nodes send each other be on its way for so long: from whom, to whom.
+    pub fn delay(&self, between: impl Fn(usize, usize) -> Duration) {
+        self.links.iter().for_each(|(from, to, link)| link.delay(between(*from, *to)));
     }
 }

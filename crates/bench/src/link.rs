@@ -1,17 +1,25 @@
-//! A TCP link between two processes of this machine that can be cut: while it is, nothing arrives and nobody is told.
+//! A TCP link between two processes of this machine that can be cut, and be as slow as a long one: while it is cut nothing arrives
+//! and nobody is told.
 
 use fabius::{Error, Result, SqlState};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
 
 /// How often it is looked whether a link was cut, mended or ended.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Bytes that are carried at a time.
 const PART_BYTES: usize = 64 << 10;
+
+/// Parts that may be on their way in one direction; whoever sends more waits.
+const PARTS: usize = 256;
+
+/// Bytes, and when they arrive.
+type Part = (Instant, Vec<u8>);
 
 /// A link to a port of this machine. It ends when it is dropped.
 pub struct Link {
@@ -24,6 +32,8 @@ pub struct Link {
 struct State {
     is_cut: AtomicBool,
     has_ended: AtomicBool,
+    /// How long bytes are on their way, in either direction.
+    delay_us: AtomicU64,
 }
 
 impl Link {
@@ -44,6 +54,11 @@ impl Link {
     /// Cuts it, or mends it: then what was on its way arrives.
     pub fn cut(&self, is_cut: bool) {
         self.state.is_cut.store(is_cut, Relaxed);
+    }
+
+    /// Has bytes be on their way for so long, in either direction: those that are sent from now on. To the microsecond.
+    pub fn delay(&self, delay: Duration) {
+        self.state.delay_us.store(delay.as_micros() as u64, Relaxed);
     }
 }
 
@@ -79,32 +94,56 @@ fn accept(listener: &TcpListener, port: u16, state: &Arc<State>) {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let Ok(to) = TcpStream::connect_timeout(&address, Duration::from_secs(1)) else { continue };
         for (from, to) in [(from.try_clone(), to.try_clone()), (Ok(to), Ok(from))] {
-            let (Ok(from), Ok(to), state) = (from, to, state.clone()) else { continue };
-            std::thread::spawn(move || carry(from, to, &state));
+            let (Ok(from), Ok(to)) = (from, to) else { continue };
+            carry(from, to, state);
         }
     }
 }
 
 /// Carries bytes one way until either end is closed.
-fn carry(mut from: TcpStream, mut to: TcpStream, state: &State) {
+fn carry(from: TcpStream, to: TcpStream, state: &Arc<State>) {
+    let (sender, receiver) = sync_channel(PARTS);
+    let Ok(source) = from.try_clone() else { return };
+    let (taking, giving) = (state.clone(), state.clone());
+    std::thread::spawn(move || take(source, &sender, &taking));
+    std::thread::spawn(move || {
+        give(&to, &receiver, &giving);
+        // Whichever is closed already stays so; who still takes finds its end closed.
+        let _ = from.shutdown(Shutdown::Both);
+        let _ = to.shutdown(Shutdown::Both);
+    });
+}
+
+/// Takes what one end sends until it is closed, or the link is.
+fn take(mut from: TcpStream, parts: &SyncSender<Part>, state: &State) {
     let mut part = vec![0; PART_BYTES];
-    let prepared = from
-        .set_nonblocking(false)
-        .and_then(|()| from.set_read_timeout(Some(LOOK)))
-        .and_then(|()| to.set_nodelay(true));
+    let prepared = from.set_nonblocking(false).and_then(|()| from.set_read_timeout(Some(LOOK)));
     while prepared.is_ok() && state.is_whole() {
-        let carried = match from.read(&mut part) {
-            Ok(0) => break,
-            Ok(count) => state.is_whole() && to.write_all(&part[..count]).is_ok(),
+        let taken = match from.read(&mut part) {
+            Ok(0) => false,
+            Ok(count) => {
+                let due = Instant::now() + Duration::from_micros(state.delay_us.load(Relaxed));
+                parts.send((due, part[..count].to_vec())).is_ok()
+            }
             Err(error) => matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut),
         };
-        if !carried {
+        if !taken {
             break;
         }
     }
-    // Whichever is closed already stays so.
-    let _ = from.shutdown(Shutdown::Both);
-    let _ = to.shutdown(Shutdown::Both);
+}
+
+/// Gives to the other end what is due, in order, until nothing more comes.
+fn give(mut to: &TcpStream, parts: &Receiver<Part>, state: &State) {
+    if to.set_nodelay(true).is_err() {
+        return;
+    }
+    for (due, part) in parts {
+        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        if !state.is_whole() || to.write_all(&part).is_err() {
+            break;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -135,5 +174,25 @@ mod tests {
         assert_eq!(&heard, b"later");
         drop(near);
         assert_eq!(far.read(&mut heard).expect("an end"), 0);
+    }
+
+    /// Goal: bytes are on their way for as long as they shall be, and an end is seen behind all that was sent before it.
+    #[test]
+    fn what_is_delayed_arrives_later() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, fabius_env::free_port().expect("a port")));
+        let listener = listener.expect("it listens");
+        let link = Link::to(listener.local_addr().expect("an address").port()).expect("a link");
+        let delay = 5 * LOOK;
+        link.delay(delay);
+        let mut near = TcpStream::connect((Ipv4Addr::LOCALHOST, link.port)).expect("it connects");
+        let (mut far, _) = listener.accept().expect("it connects on");
+        let begun = Instant::now();
+        near.write_all(b"all that").expect("written");
+        near.write_all(b" was sent").expect("written");
+        drop(near);
+        let mut heard = String::new();
+        far.read_to_string(&mut heard).expect("it arrives");
+        assert_eq!(heard, "all that was sent");
+        assert!(begun.elapsed() >= delay, "after {:?}", begun.elapsed());
     }
 }

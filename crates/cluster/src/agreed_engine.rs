@@ -81,26 +81,21 @@ impl AgreedEngine {
         self.node.hand_in(batch, None);
     }
 
-    /// Adds an entry that stands on nothing in this node's memory.
-    ///
-    /// # Errors
-    /// As [`Engine::amend`].
-    pub fn amend_anywhere(&self, entry: &[u8]) -> Result<()> {
+    /// Hands calls in that stand on what has been in this node's memory since it leads in this term: they are agreed on in it, or refused
+    /// ([`other_leader`](crate::other_leader)).
+    pub fn submit_in(&self, batch: Arc<Batch>, term: u64) {
+        self.node.hand_in(batch, Some(term));
+    }
+
+    /// Adds an entry that stands on nothing in this node's memory; what becomes of it is the batch's first outcome.
+    pub fn amend_anywhere(&self, entry: &[u8]) -> Arc<Batch> {
         self.amend_in(entry, None)
     }
 
-    fn amend_in(&self, entry: &[u8], fence: Option<u64>) -> Result<()> {
+    fn amend_in(&self, entry: &[u8], fence: Option<u64>) -> Arc<Batch> {
         let batch = Batch::of(entry.to_vec(), 1);
         self.node.amend(batch.clone(), fence);
-        let begun = Instant::now();
-        while !batch.wait(NAP) {
-            if begun.elapsed() > PATIENCE {
-                return Err(Error::new(SqlState(*b"08007"), "a majority of the cluster does not answer")
-                    .with_detail("what was to be defined may be defined later")
-                    .with_hint("look at the other nodes, and try again"));
-            }
-        }
-        batch.outcome(0)
+        batch
     }
 
     /// The engine that takes what is agreed on.
@@ -144,7 +139,16 @@ impl Engine for AgreedEngine {
     }
 
     fn amend(&self, entry: &[u8]) -> Result<()> {
-        self.amend_in(entry, self.fence()?)
+        let batch = self.amend_in(entry, self.fence()?);
+        let begun = Instant::now();
+        while !batch.wait(NAP) {
+            if begun.elapsed() > PATIENCE {
+                return Err(Error::new(SqlState(*b"08007"), "a majority of the cluster does not answer")
+                    .with_detail("what was to be defined may be defined later")
+                    .with_hint("look at the other nodes, and try again"));
+            }
+        }
+        batch.outcome(0)
     }
 
     fn query_at(

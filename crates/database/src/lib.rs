@@ -88,7 +88,7 @@ pub use session::expression::FutureValue;
 pub use session::future::{FutureTransaction, Futures};
 pub use session::reading::ReaderStandpoint;
 pub use session::recall::Recall;
-pub use session::requirement::{Footing, Requirement};
+pub use session::requirement::{Footing, Requirement, lost_footing};
 pub use session::savepoint::Savepoint;
 pub use session::transaction::{Concurrency, Hold, Transaction, TransactionOptions};
 pub use session::wound_wait::Age;

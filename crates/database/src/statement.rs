@@ -13,6 +13,7 @@ use crate::session::requirement::Footing;
 use crate::session::transaction::TransactionOptions;
 use crate::session::wound_wait::Owner;
 use crate::unnamed::Use;
+use fabius_cluster::AgreedEngine;
 use fabius_engine::{Batch, BatchBuilder, Definitions, Procedure, entry};
 use fabius_program::arguments;
 use fabius_program::catalog::ProcedureId;
@@ -260,7 +261,7 @@ impl Database {
     ) -> Result<Outcome> {
         let bytes = statement.encode(arguments)?;
         for _ in 0..DEFINED_AGAIN {
-            let procedure = self.define_statement(statement)?;
+            let procedure = self.define_statement(statement).await?;
             let outcome = self.call_encoded(caller, &procedure, &bytes, key).await;
             let is_gone = |error: &Error| {
                 error.state() == SqlState::UNDEFINED_FUNCTION
@@ -296,84 +297,77 @@ impl Database {
         Ok(Outcome { seq, results: results? })
     }
 
-    /// The procedure that the log knows for a statement; defines it if there is none yet.
+    /// The procedure that the log knows for a statement; defines it if there is none yet. In a cluster whoever leads does.
     ///
     /// # Errors
     /// What ended the log.
-    pub(crate) fn define_statement(&self, statement: &Statement) -> Result<Arc<Procedure>> {
+    pub(crate) async fn define_statement(&self, statement: &Statement) -> Result<Arc<Procedure>> {
         if let Some((procedure, _)) = &*statement.defined.read() {
             return Ok(procedure.clone());
         }
-        let _one_at_a_time = self.sessions().defining.lock();
+        let Some(agreed) = &self.agreed else { return self.define_here(statement) };
         let used = self.sessions().unnamed.hold(statement.id);
-        let name = &statement.definition.name.text;
-        let find = || {
-            let definitions = self.definitions();
-            let id = definitions.catalog.find_procedure(name)?;
-            let procedure = definitions.procedure(id).ok()?;
-            (*procedure.program.text == *statement.text).then(|| procedure.clone())
-        };
-        let procedure = match find() {
+        let procedure = match self.defined(statement) {
             Some(procedure) => procedure,
             None => {
-                let defined = self.define_unnamed(&statement.text);
-                // Another node of a cluster may have been faster.
+                let defined = self.agree_on(agreed, &statement.text).await;
+                // Another node may have been faster.
                 let not_defined = || Error::new(SqlState::UNDEFINED_FUNCTION, "a statement was not defined");
-                find().ok_or_else(|| defined.err().unwrap_or_else(not_defined))?
+                self.defined(statement).ok_or_else(|| defined.err().unwrap_or_else(not_defined))?
             }
         };
-        self.drop_unnamed(&self.sessions().unnamed.take_tired())?;
+        let drops = self.drops(&self.sessions().unnamed.take_tired());
+        if !drops.is_empty() && self.agree_on(agreed, &drops.concat()).await.is_err() {
+            // Another node has dropped some of them.
+            for drop in &drops {
+                let _ = self.agree_on(agreed, drop).await;
+            }
+        }
         *statement.defined.write() = Some((procedure.clone(), used));
         Ok(procedure)
     }
 
-    /// Defines a statement that writes before it is called, so that [`Database::call_ahead`] does not have to wait for that.
-    ///
-    /// # Errors
-    /// What ended the log.
-    pub fn define_ahead(&self, statement: &Statement) -> Result<()> {
-        self.define_statement(statement).map(drop)
+    /// The same in a database that is no node of a cluster.
+    fn define_here(&self, statement: &Statement) -> Result<Arc<Procedure>> {
+        let _one_at_a_time = self.sessions().defining.lock();
+        let used = self.sessions().unnamed.hold(statement.id);
+        let procedure = match self.defined(statement) {
+            Some(procedure) => procedure,
+            None => {
+                self.engine().define(&statement.text)?;
+                let not_defined = || Error::new(SqlState::UNDEFINED_FUNCTION, "a statement was not defined");
+                self.defined(statement).ok_or_else(not_defined)?
+            }
+        };
+        let drops = self.drops(&self.sessions().unnamed.take_tired());
+        if !drops.is_empty() {
+            self.engine().define(&drops.concat())?;
+        }
+        *statement.defined.write() = Some((procedure.clone(), used));
+        Ok(procedure)
     }
 
-    /// Calls a statement that writes, and does not wait for what becomes of it.
-    ///
-    /// # Errors
-    /// Arguments that do not fit the parameters; what ended the log.
-    pub fn call_ahead(&self, statement: &Statement, arguments: &[Value]) -> Result<()> {
-        let procedure = self.define_statement(statement)?;
-        let mut builder = BatchBuilder::new();
-        builder.push(procedure.id, &statement.encode(arguments)?, None, false)?;
-        self.submit(builder.build());
-        Ok(())
+    /// The procedure that a statement is defined as, if it is.
+    fn defined(&self, statement: &Statement) -> Option<Arc<Procedure>> {
+        let definitions = self.definitions();
+        let id = definitions.catalog.find_procedure(&statement.definition.name.text)?;
+        let procedure = definitions.procedure(id).ok()?;
+        (*procedure.program.text == *statement.text).then(|| procedure.clone())
     }
 
-    /// Drops procedures that no statement stands for.
-    fn drop_unnamed(&self, statements: &[StatementId]) -> Result<()> {
+    /// The definitions that drop procedures of statements, as far as they are there: with a table go those that name it.
+    fn drops(&self, statements: &[StatementId]) -> Vec<String> {
         let definitions = self.definitions();
         let names = statements.iter().map(|statement| statement.name());
-        // With a table go the procedures that name it.
         let there = names.filter(|name| definitions.catalog.find_procedure(name).is_some());
-        let drops: Vec<String> = there.map(|name| drop_procedure(&name)).collect();
-        if drops.is_empty() {
-            return Ok(());
-        }
-        let dropped = self.define_unnamed(&drops.concat());
-        if dropped.is_err() && self.agreed.is_some() {
-            // Another node of the cluster has dropped some of them.
-            for drop in &drops {
-                let _ = self.define_unnamed(drop);
-            }
-            return Ok(());
-        }
-        dropped
+        there.map(|name| drop_procedure(&name)).collect()
     }
 
-    /// Defines, or drops, what has no name of the user's: in a cluster, whoever leads.
-    fn define_unnamed(&self, text: &str) -> Result<()> {
-        match &self.agreed {
-            Some(agreed) => agreed.amend_anywhere(&entry::encode_definition(text)),
-            None => self.engine().define(text),
-        }
+    /// Defines, or drops, what has no name of the user's, where whoever leads may have it agreed on.
+    async fn agree_on(&self, agreed: &AgreedEngine, definition: &str) -> Result<()> {
+        let batch = agreed.amend_anywhere(&entry::encode_definition(definition));
+        self.complete(&batch).await;
+        batch.outcome(0)
     }
 
     /// Lets the procedures rest that statements were defined as before the database was opened.

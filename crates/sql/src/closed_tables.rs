@@ -14,11 +14,16 @@
 
 use crate::catalog::{Oid, store};
 use crate::lock::{LockKey, LockMode, Owner};
-use fabius::{Database, Requirement, Statement};
+use fabius::{Database, Footing, Requirement, Statement, TransactionOptions};
 use fabius_value::{Error, Result, SqlState, Value};
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Handle;
+
+/// How long after a table could not be opened that is tried again.
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// The table that says what is closed.
 pub const TABLE: &str = "fabius closed tables";
@@ -45,16 +50,28 @@ struct Closings {
 
 struct Closing {
     serial: i64,
+    term: u64,
     owners: Vec<Owner>,
 }
 
-/// What a write of this node stands on, if it does not lead its cluster.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What writes stand on that do not stand on the lead of their node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ground {
-    /// The [token](crate::catalog::Catalog::token) of the catalog by which its statements were understood.
-    pub token: String,
-    /// The tables that it writes.
+    /// The [token](crate::catalog::Catalog::token) of the catalog by which the first statement was understood, once there is one.
+    pub token: Option<String>,
+    /// The tables that are written.
     pub written: BTreeSet<Oid>,
+}
+
+impl Ground {
+    /// A statement would lock this where its node leads.
+    pub fn lock(&mut self, key: &LockKey, mode: LockMode) {
+        if let LockKey::Relation(table) = key
+            && mode >= LockMode::RowExclusive
+        {
+            self.written.insert(*table);
+        }
+    }
 }
 
 /// Whether what a write stands on is so in the newest state that this node has.
@@ -65,6 +82,17 @@ pub enum Standing {
     Closed,
     /// The catalog is another.
     Redefined,
+}
+
+/// Opens what was closed in a term. Once that is over, it is open by that.
+async fn open(database: Arc<Database>, program: Arc<Statement>, arguments: [Value; 2], term: u64) {
+    let options = TransactionOptions { footing: Footing::Term(term), ..TransactionOptions::default() };
+    while database.term_of_lead() == Some(term) {
+        if database.run_as(&options, &program, &arguments, None).await.is_ok() {
+            return;
+        }
+        tokio::time::sleep(AGAIN).await;
+    }
 }
 
 impl ClosedTables {
@@ -87,32 +115,31 @@ impl ClosedTables {
         Ok(ClosedTables { database, close, open, closings, standing })
     }
 
-    /// An owner has a lock of this node, which leads: returns once no other node writes what others may not write beside it.
+    /// An owner has a lock of this node, which leads in this term: returns once no other node writes what others may not write beside it.
     ///
     /// # Errors
-    /// If this node does not lead any more.
-    pub async fn close(&self, key: &LockKey, mode: LockMode, owner: Owner) -> Result<()> {
+    /// `40001` if this node does not lead in that term any more.
+    pub async fn close(&self, key: &LockKey, mode: LockMode, owner: Owner, term: u64) -> Result<()> {
         let LockKey::Relation(table) = *key else { return Ok(()) };
         if !mode.excludes_writers() {
             return Ok(());
         }
-        let Some(term) = self.database.term_of_lead() else { return Err(fabius::other_leader()) };
-        // Opening does not wait, and so must not have to define anything.
-        self.database.define_ahead(&self.open)?;
         let serial = {
             let closings = &mut *self.closings.lock();
             let closing = closings.by_table.entry(table).or_insert_with(|| {
                 closings.last_serial += 1;
-                Closing { serial: closings.last_serial, owners: Vec::new() }
+                Closing { serial: closings.last_serial, term, owners: Vec::new() }
             });
+            closing.term = closing.term.max(term);
             if !closing.owners.contains(&owner) {
                 closing.owners.push(owner);
             }
             closing.serial
         };
-        let term = i64::try_from(term).unwrap_or(i64::MAX);
-        let arguments = [Value::BigInt(table.into()), Value::BigInt(term), Value::BigInt(serial)];
-        self.database.run(&self.close, &arguments, None).await.map(drop)
+        let stated = i64::try_from(term).unwrap_or(i64::MAX);
+        let arguments = [Value::BigInt(table.into()), Value::BigInt(stated), Value::BigInt(serial)];
+        let options = TransactionOptions { footing: Footing::Term(term), ..TransactionOptions::default() };
+        self.database.run_as(&options, &self.close, &arguments, None).await.map(drop)
     }
 
     /// Opens what an owner has closed of this, unless others have closed it too. Does not wait.
@@ -124,8 +151,10 @@ impl ClosedTables {
             closing.owners.retain(|other| *other != owner);
             if closing.owners.is_empty() {
                 let arguments = [Value::BigInt((*table).into()), Value::BigInt(closing.serial)];
-                // If this node does not lead any more, it is open by that.
-                let _ = self.database.call_ahead(&self.open, &arguments);
+                // Without a runtime the process is ending, and its lead with it.
+                if let Ok(runtime) = Handle::try_current() {
+                    runtime.spawn(open(self.database.clone(), self.open.clone(), arguments, closing.term));
+                }
                 closings.by_table.remove(table);
             }
         }
@@ -163,7 +192,7 @@ impl ClosedTables {
         let [token, closed @ ..] = results.as_slice() else {
             return Err(Error::new(SqlState::DATA_CORRUPTED, "the catalog's token cannot be read"));
         };
-        if !store::is_newest(token, &ground.token) {
+        if !ground.token.as_ref().is_some_and(|understood| store::is_newest(token, understood)) {
             return Ok(Standing::Redefined);
         }
         let is_closed =

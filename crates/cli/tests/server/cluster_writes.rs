@@ -102,6 +102,20 @@ fn any_node_writes() {
                 assert!(next > round * 10_000, "node {place} gives {next} behind {}", round * 10_000);
             }
         }
+        // So they are for transactions that have begun before.
+        for (first, second) in [(0, 1), (1, 2), (2, 0)] {
+            run(&all[first], "BEGIN; SELECT n FROM hot").await;
+            shown(&all[second], "SELECT setval('numbered_id_seq', 2 * last_value) FROM numbered_id_seq")
+                .await;
+            let set: i64 = shown(&all[second], "SELECT last_value FROM numbered_id_seq")
+                .await
+                .parse()
+                .expect("a number");
+            let next: i64 =
+                shown(&all[first], "SELECT nextval('numbered_id_seq')").await.parse().expect("a number");
+            assert!(next > set, "node {first} gives {next} behind {set}");
+            run(&all[first], "COMMIT").await;
+        }
         // A transaction sees its own writes, and is refused if what it has seen is not so any more.
         for (first, second) in [(0, 1), (1, 2), (2, 0)] {
             let (first, second) = (&all[first], &all[second]);
@@ -175,6 +189,29 @@ fn definitions_and_writes_of_other_nodes_meet() {
     block_on(async {
         let writer = cluster.writer().await;
         run(&writer, "CREATE TABLE t (id bigint PRIMARY KEY, n integer NOT NULL)").await;
+        let readers: Vec<_> = (0..3)
+            .filter(|node| *node != leader)
+            .map(|node| {
+                let (conninfo, ends) = (cluster.conninfo_of(node), ends.clone());
+                tokio::spawn(async move {
+                    let client = connect(&conninfo).await;
+                    let mut last = 0;
+                    for round in 0.. {
+                        if ends.load(Relaxed) {
+                            break;
+                        }
+                        // The first is a program, the second a query.
+                        let text = match round % 2 {
+                            0 => "SELECT count(*) FROM t WHERE n > 0",
+                            _ => "SELECT count(*) FROM (SELECT row_number() OVER (ORDER BY id) FROM t WHERE n > 0) AS x",
+                        };
+                        let count: u64 = shown(&client, text).await.parse().expect("a number");
+                        assert!(count >= last, "node {node}: {count} after {last}");
+                        last = count;
+                    }
+                })
+            })
+            .collect();
         let writers: Vec<_> = (0..3)
             .filter(|node| *node != leader)
             .map(|node| {
@@ -219,8 +256,8 @@ fn definitions_and_writes_of_other_nodes_meet() {
             run(&writer, "ALTER TABLE t DROP CONSTRAINT positive").await;
         }
         ends.store(true, Relaxed);
-        for one in join_all(writers).await {
-            one.expect("it writes to the end");
+        for one in join_all(writers.into_iter().chain(readers)).await {
+            one.expect("it goes on to the end");
         }
         let reader = connect_to(&cluster, other(leader)).await;
         let positive: u64 =
@@ -271,5 +308,105 @@ fn a_locked_table_is_closed_to_other_nodes() {
         cluster.kill(leader);
         let client = tokio::time::timeout(PATIENCE, waiting).await.expect("it ends").expect("it is written");
         assert_eq!(shown(&client, "SELECT count(*) FROM t").await, "3");
+    });
+}
+
+/// Goal: locks of the node that leads that come and go do not fail statements of others.
+#[test]
+fn a_table_that_is_locked_often_is_written_elsewhere() {
+    let mut cluster = Cluster::start();
+    let leader = cluster.leader();
+    block_on(async {
+        let writer = cluster.writer().await;
+        run(&writer, "CREATE TABLE t (id integer PRIMARY KEY, n integer)").await;
+        let ends = Arc::new(AtomicBool::new(false));
+        let locking = tokio::spawn({
+            let ends = ends.clone();
+            async move {
+                while !ends.load(Relaxed) {
+                    run(&writer, "BEGIN; LOCK TABLE t IN SHARE MODE; COMMIT").await;
+                }
+            }
+        });
+        let client = connect_to(&cluster, other(leader)).await;
+        for id in 0..100 {
+            run(&client, &format!("INSERT INTO t VALUES ({id}, 0)")).await;
+        }
+        ends.store(true, Relaxed);
+        locking.await.expect("it locks to the end");
+        assert_eq!(shown(&client, "SELECT count(*) FROM t").await, "100");
+    });
+}
+
+/// What is done on a runtime that is there longer.
+fn within<T>(runtime: &tokio::runtime::Runtime, work: impl Future<Output = T>) -> T {
+    runtime.block_on(async { tokio::time::timeout(PATIENCE, work).await.expect("it ends in time") })
+}
+
+/// Goal: a transaction stands on what it stood on when it began. Where the lead comes to its node meanwhile it takes nothing that only
+/// a leader gives; where the lead goes, it keeps nobody from anything, and its session writes nothing beside locks that are void.
+#[test]
+fn a_transaction_keeps_to_what_it_stands_on() {
+    let mut cluster = Cluster::start();
+    let first = cluster.leader();
+    let second = other(first);
+    let hand_on = |cluster: &Cluster, from: usize, to: usize| {
+        cluster.command(&["transfer", &(to + 1).to_string()]);
+        block_on(async {
+            let begun = Instant::now();
+            for (node, leads) in [(to, "f"), (from, "t")] {
+                let client = connect_to(cluster, node).await;
+                while shown(&client, "SELECT pg_is_in_recovery()").await != leads {
+                    assert!(begun.elapsed() < PATIENCE, "node {node} does not know who leads");
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+            }
+        });
+    };
+    // Connections outlast what is done with them.
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let (advised, locked, begun, others) = within(&runtime, async {
+        let writer = cluster.writer().await;
+        run(&writer, "CREATE TABLE t (id integer PRIMARY KEY, n integer); INSERT INTO t VALUES (1, 0)").await;
+        let advised = connect_to(&cluster, first).await;
+        run(&advised, "SELECT pg_advisory_lock(1)").await;
+        let locked = connect_to(&cluster, first).await;
+        run(&locked, "BEGIN; LOCK TABLE t; INSERT INTO t VALUES (2, 0)").await;
+        let mut begun = Vec::new();
+        for _ in 0..4 {
+            let client = connect_to(&cluster, second).await;
+            run(&client, "BEGIN; SELECT n FROM t").await;
+            begun.push(client);
+        }
+        (advised, locked, begun, connect_to(&cluster, first).await)
+    });
+    hand_on(&cluster, first, second);
+    within(&runtime, async {
+        // The node that led: what is locked there is locked no more, not even for others there.
+        run(&others, "INSERT INTO t VALUES (3, 0)").await;
+        assert_eq!(refused(&locked, "LOCK TABLE t").await.0, "40001");
+        run(&locked, "ROLLBACK").await;
+        assert_eq!(refused(&advised, "INSERT INTO t VALUES (4, 0)").await.0, "55000");
+        // The node that leads now: what began before is no leader's.
+        for (client, text) in begun.iter().zip([
+            "ALTER TABLE t ADD COLUMN c integer DEFAULT 1",
+            "LOCK TABLE t IN SHARE MODE",
+            "SELECT * FROM t FOR UPDATE",
+        ]) {
+            assert_eq!(refused(client, text).await.0, "40001", "{text}");
+            run(client, "ROLLBACK").await;
+        }
+        run(&begun[0], "ALTER TABLE t ADD COLUMN c integer DEFAULT 1").await;
+        assert_eq!(refused(&begun[3], "UPDATE t SET n = 1; COMMIT").await.0, "40001");
+    });
+    hand_on(&cluster, second, first);
+    within(&runtime, async {
+        // Back again: the locks were void meanwhile.
+        for text in ["INSERT INTO t VALUES (4, 0)", "ALTER TABLE t ADD COLUMN d integer", "COPY t FROM STDIN"]
+        {
+            assert_eq!(refused(&advised, text).await.0, "55000", "{text}");
+        }
+        run(&advised, "SELECT pg_advisory_unlock_all(); INSERT INTO t VALUES (4, 0)").await;
+        assert_eq!(shown(&others, "SELECT string_agg(id::text, ',' ORDER BY id) FROM t").await, "1,3,4");
     });
 }

@@ -63,9 +63,7 @@ pub(super) struct Gate {
 
 /// A batch that is held back.
 struct Held {
-    batch: Arc<Batch>,
-    owner: Arc<Owner>,
-    recall: Option<Arc<Recall>>,
+    trial: Trial,
     wait: Wait,
 }
 
@@ -173,7 +171,7 @@ impl Database {
     /// straight to the engine.
     pub(crate) fn admit(&self, batch: Arc<Batch>, caller: &Caller<'_>) -> bool {
         let admission = &self.sessions().admission;
-        if !caller.footing.is_lead()
+        if caller.footing.is_anywhere()
             && let Some(agreed) = &self.agreed
         {
             // Locks are the leader's, and it checks at commit what has come past them.
@@ -185,7 +183,7 @@ impl Database {
         let is_free =
             admission.is_free() || !admission.has_locks(&admission.written_by(&self.definitions(), &batch));
         if is_free {
-            self.hand_in_or_fail(batch, caller.recall.as_deref());
+            self.hand_in_or_fail(batch, caller.recall.as_deref(), caller.footing.term());
             return true;
         }
         let label = if caller.label.is_empty() { "a call" } else { caller.label };
@@ -193,15 +191,24 @@ impl Database {
         let mut gate = admission.gate.lock();
         self.try_batch(
             &mut gate,
-            Trial { batch, owner, recall: caller.recall.clone(), since: Instant::now() },
+            Trial {
+                batch,
+                owner,
+                recall: caller.recall.clone(),
+                term: caller.footing.term(),
+                since: Instant::now(),
+            },
         );
         self.retry(&mut gate);
         false
     }
 
-    /// Hands a batch in, unless whoever waits for it has given it up.
-    fn hand_in_or_fail(&self, batch: Arc<Batch>, recall: Option<&Recall>) {
-        self.hand_in_unless_given_up(batch, recall, |batch| self.hand_in(batch));
+    /// Hands a batch in, for one term or whichever it is, unless whoever waits for it has given it up.
+    fn hand_in_or_fail(&self, batch: Arc<Batch>, recall: Option<&Recall>, term: Option<u64>) {
+        self.hand_in_unless_given_up(batch, recall, |batch| match (term, &self.agreed) {
+            (Some(term), Some(agreed)) => agreed.submit_in(batch, term),
+            _ => self.hand_in(batch),
+        });
     }
 
     fn hand_in_unless_given_up(
@@ -221,7 +228,7 @@ impl Database {
         loop {
             let Trial { batch, owner, .. } = &trial;
             let Some((at, key)) = self.in_the_way(gate, batch, owner) else {
-                self.hand_in_or_fail(batch.clone(), trial.recall.as_deref());
+                self.hand_in_or_fail(batch.clone(), trial.recall.as_deref(), trial.term);
                 if self.agreed.is_none() {
                     self.decide(batch);
                 }
@@ -231,7 +238,7 @@ impl Database {
             if gate.holders[at].owner.age < owner.age {
                 let (waiting, holder) = (owner.label.clone(), gate.holders[at].owner.label.clone());
                 let wait = Wait { waiting, holder, table: key.0, row, writes: true, since: trial.since };
-                gate.held.push(Held { batch: trial.batch, owner: trial.owner, recall: trial.recall, wait });
+                gate.held.push(Held { trial, wait });
                 return;
             }
             self.wound(gate, at, owner, &row);
@@ -278,9 +285,9 @@ impl Database {
         owner.wound(culprit, row);
         let error = owner.wounded();
         gate.held.retain(|held| {
-            let is_its = Arc::ptr_eq(&held.owner, &owner);
+            let is_its = Arc::ptr_eq(&held.trial.owner, &owner);
             if let (true, Some(error)) = (is_its, &error) {
-                held.batch.fail(error.clone(), self.foundation().clock.monotonic_ns());
+                held.trial.batch.fail(error.clone(), self.foundation().clock.monotonic_ns());
             }
             !is_its
         });
@@ -307,12 +314,12 @@ impl Database {
             gate.has_freed = false;
             let mut held = std::mem::take(&mut gate.held);
             let count = held.len();
-            held.sort_by_key(|held| held.owner.age);
-            for Held { batch, owner, recall, wait } in held {
+            held.sort_by_key(|held| held.trial.owner.age);
+            for Held { trial, .. } in held {
                 // Its own transaction may have been wounded by one before it.
-                match owner.wounded() {
-                    Some(error) => batch.fail(error, self.foundation().clock.monotonic_ns()),
-                    None => self.try_batch(gate, Trial { batch, owner, recall, since: wait.since }),
+                match trial.owner.wounded() {
+                    Some(error) => trial.batch.fail(error, self.foundation().clock.monotonic_ns()),
+                    None => self.try_batch(gate, trial),
                 }
             }
             // Whoever was admitted, or wounded, may have been in the way of one tried before.
@@ -396,12 +403,12 @@ impl Database {
     /// Takes a batch back that is held back; whether it was.
     pub(crate) fn withdraw(&self, batch: &Arc<Batch>, reason: impl FnOnce(&Wait) -> Error) -> bool {
         let mut gate = self.sessions().admission.gate.lock();
-        let Some(at) = gate.held.iter().position(|held| Arc::ptr_eq(&held.batch, batch)) else {
+        let Some(at) = gate.held.iter().position(|held| Arc::ptr_eq(&held.trial.batch, batch)) else {
             return false;
         };
         let held = gate.held.remove(at);
         drop(gate);
-        held.batch.fail(reason(&held.wait), self.foundation().clock.monotonic_ns());
+        held.trial.batch.fail(reason(&held.wait), self.foundation().clock.monotonic_ns());
         true
     }
 }
@@ -411,6 +418,8 @@ struct Trial {
     batch: Arc<Batch>,
     owner: Arc<Owner>,
     recall: Option<Arc<Recall>>,
+    /// The one term in which it may be agreed on, if it is of a certain one.
+    term: Option<u64>,
     since: Instant,
 }
 

@@ -6,15 +6,18 @@
 use super::recent::Recent;
 use crate::{Database, Statement, StatementId};
 use fabius_program::compose;
-use fabius_value::{Error, Result, Value};
+use fabius_value::{Error, Result, SqlState, Value};
 use std::sync::Arc;
 
 /// What a call of a cluster's node stands on, besides its statements.
 #[derive(Clone, Debug, Default)]
 pub enum Footing {
-    /// What is in this node's memory, as locks and what names mean: it is agreed on where this node leads, or not at all.
+    /// What is in this node's memory, as locks and what names mean: it is agreed on in the term in which this node leads when it is
+    /// handed in, or not at all.
     #[default]
     Lead,
+    /// What has been in this node's memory since it leads in this term: it is agreed on in that term, or not at all.
+    Term(u64),
     /// Nothing: whoever leads may have it agreed on.
     Nothing,
     /// What it requires of the state that it finds: whoever leads may have it agreed on.
@@ -22,8 +25,17 @@ pub enum Footing {
 }
 
 impl Footing {
-    pub(crate) fn is_lead(&self) -> bool {
-        matches!(self, Footing::Lead)
+    /// Whether whoever leads may have it agreed on.
+    pub(crate) fn is_anywhere(&self) -> bool {
+        matches!(self, Footing::Nothing | Footing::State(_))
+    }
+
+    /// The one term in which it may be agreed on, if it is of a certain one.
+    pub(crate) fn term(&self) -> Option<u64> {
+        match self {
+            Footing::Term(term) => Some(*term),
+            _ => None,
+        }
     }
 }
 
@@ -36,6 +48,12 @@ pub struct Requirement {
     pub arguments: Vec<Value>,
     /// What it has to return.
     pub results: Vec<Value>,
+}
+
+/// Why a call was not run whose [requirement](Footing::State) was not met where it came in the order.
+pub fn lost_footing() -> Error {
+    Error::new(SqlState::SERIALIZATION_FAILURE, "what the call stands on is not so any more")
+        .with_hint("the transaction might succeed if retried")
 }
 
 /// Programs with requirements in front of them: by the statement that is required to return something, and the one that runs then.
@@ -85,9 +103,10 @@ impl Database {
 }
 
 impl Required {
-    /// An error of the program as one of the statement: with the line that is its own, if it is.
+    /// An error of the program as one of the statement: with the line that is its own; [`lost_footing`] if it is one of the requirement.
     pub(crate) fn of_statement(&self, error: Error) -> Error {
         match error.line() {
+            _ if error.message() == compose::CHANGED => lost_footing(),
             Some(line) if line > self.lines => error.at_line(line - self.lines),
             Some(_) => error.without_line(),
             None => error,

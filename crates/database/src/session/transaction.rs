@@ -189,6 +189,11 @@ impl Transaction {
         self.owner.as_ref().is_some_and(|owner| owner.wounded().is_some())
     }
 
+    /// Whether it commits by a call, which is ordered: it has written, or has relied on what it was not shown.
+    pub fn makes_call(&self) -> bool {
+        self.has_written() || self.has_assumed
+    }
+
     /// Whether it has written anything.
     pub fn has_written(&self) -> bool {
         !self.overlay.is_empty()
@@ -409,14 +414,14 @@ impl Transaction {
         if let Some(error) = self.owner.as_ref().and_then(|owner| owner.wounded()) {
             return Err(error);
         }
-        if self.overlay.is_empty() && !self.has_assumed {
+        if !self.makes_call() {
             // Everything it has seen was so at its snapshot, which is a place in the order.
             if let Some(seq) = self.seq().filter(|_| self.has_trusted) {
                 self.lay_over(seq)?;
             }
             return Ok(self.seq().unwrap_or_else(|| self.database.foundation().promised()));
         }
-        if self.options.footing.is_lead() && self.term != self.database.term_of_lead() {
+        if matches!(self.options.footing, Footing::Lead) && self.term != self.database.term_of_lead() {
             return Err(fabius_cluster::other_leader());
         }
         let (program, arguments) = self.database.compound(&self.observations)?;
@@ -434,7 +439,8 @@ impl Transaction {
     /// stops one now has come from others.
     fn as_conflict(&self, error: Error) -> Error {
         // What was shown is not so; a row is gone, a number has become too large.
-        let is_conflict = ["40", "P0", "22"].iter().any(|class| error.state().as_str().starts_with(class));
+        let is_conflict = ["40", "P0", "22"].iter().any(|class| error.state().as_str().starts_with(class))
+            && error != fabius_cluster::other_leader();
         if is_conflict && !self.has_given_way() { self.conflict() } else { error }
     }
 }

@@ -307,7 +307,7 @@ impl Connection {
     ) -> Result<Response> {
         let is_alone = !self.is_in_transaction();
         if is_alone {
-            self.begin_implicit().await?;
+            self.begin_within();
         }
         let outcome = self.write_query_rows(catalog, write, parameters).await;
         if is_alone {

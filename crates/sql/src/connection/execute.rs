@@ -3,13 +3,14 @@
 use super::cursor::Declaration;
 use super::prepared::{Body, Plan, Prepared, TEXT_BYTES};
 use super::result::rows_response;
+use super::stance::Stance;
 use super::{Connection, Manner, Response};
+use crate::catalog::Catalog;
 use crate::lowered::OutputColumn;
 use crate::parse::normal_form::NormalForm;
 use crate::parse::{self, Command};
 use crate::planning;
 use crate::sql_type::SqlType;
-use fabius::Footing;
 use fabius_value::{Result, Value};
 use std::sync::Arc;
 
@@ -34,17 +35,18 @@ impl Connection {
     }
 
     /// In a cluster, what a statement sees is the newest of the time when the client sent it, or what this node has if the
-    /// session reads snapshots. In a transaction that has run something it is what the transaction sees. Settings are the node's own:
-    /// whether it leads is told also by one that is cut off.
+    /// session reads snapshots. In a transaction that has run something it is what the transaction sees, but for definitions and for
+    /// numbers of sequences, which are the node's newest. Settings are the node's own: whether it leads is told also by one that is cut
+    /// off.
     async fn come_up_to_date(&mut self, text: &str) -> Result<()> {
         if is_about_settings(text) {
             // It may be about what is read from here on.
             self.is_up_to_date = false;
             return Ok(());
         }
-        let sees_now = self.transaction.as_ref().is_none_or(|open| !open.has_run);
-        if !self.is_up_to_date && sees_now {
-            self.database.come_up_to_date(self.settings.reads_snapshot()).await?;
+        let has_run = self.transaction.as_ref().is_some_and(|open| open.has_run);
+        if !self.is_up_to_date {
+            self.database.come_up_to_date(has_run || self.settings.reads_snapshot()).await?;
             self.is_up_to_date = true;
         }
         Ok(())
@@ -123,23 +125,45 @@ impl Connection {
         }
     }
 
-    /// Finds how a statement of rows or a block runs, on a thread of its own if that may take long.
+    /// Finds how a statement of rows or a block runs. One that cannot is looked at again if names mean something else by then: tables
+    /// of the storage that a catalog names go when they are replaced.
     async fn plan_rows(
         &mut self,
+        command: &Arc<Command>,
+        text: (&str, Option<&NormalForm>),
+        given: &[SqlType],
+    ) -> Result<Arc<Plan>> {
+        loop {
+            let catalog = self.catalog();
+            let planned = self.plan_by(&catalog, command, text, given).await;
+            if planned.is_ok() {
+                return planned;
+            }
+            self.database.come_up_to_date(true).await?;
+            if self.catalog().version == catalog.version {
+                return planned;
+            }
+        }
+    }
+
+    /// Finds how it runs by a catalog, on a thread of its own if that may take long.
+    async fn plan_by(
+        &mut self,
+        catalog: &Arc<Catalog>,
         command: &Arc<Command>,
         (text, form): (&str, Option<&NormalForm>),
         given: &[SqlType],
     ) -> Result<Arc<Plan>> {
-        let (catalog, session) = (self.catalog(), self.session_facts());
+        let session = self.session_facts();
         let database = self.database.database();
         if text.len() <= planning::SHORT_BYTES
             && let Some(plan) = planning::briefly(|| {
-                Plan::of_command(database, &catalog, command, (text, form), given, &session)
+                Plan::of_command(database, catalog, command, (text, form), given, &session)
             })
         {
             return plan;
         }
-        let (database, command) = (database.clone(), command.clone());
+        let (database, catalog, command) = (database.clone(), catalog.clone(), command.clone());
         let (text, form, given) = (text.to_string(), form.cloned(), given.to_vec());
         planning::apart(&self.memory, move || {
             Plan::of_command(&database, &catalog, &command, (&text, form.as_ref()), &given, &session)
@@ -160,7 +184,10 @@ impl Connection {
         }
         // One that was given up may have left it as it was within.
         self.manner = Manner::default();
-        self.footing = Footing::Lead;
+        self.requirement = None;
+        if self.transaction.is_none() {
+            self.stance = Stance::now(&self.database).await?;
+        }
         self.has_committed = false;
         let outcome = self.dispatch(prepared, parameters).await;
         self.release_statement_locks();

@@ -14,7 +14,7 @@
 //! | `row_changes` | `UPDATE` and `DELETE` of rows that a query finds |
 //! | `with_writes` | `WITH` whose parts write |
 //! | `skip_locked` | `SKIP LOCKED` |
-//! | `elsewhere` | statements on a node that does not lead its cluster |
+//! | `stance` | what statements stand on in a cluster: the lead of this node, or the state |
 //! | `transaction` | begin, commit, roll back, savepoints |
 //! | `session_command` | settings, prepared statements, locks and the like by SQL |
 //! | `session_function` | functions that are about the session: `currval`, `setval`, `fabius.outcome` |
@@ -28,7 +28,6 @@
 mod advisory;
 mod bulk;
 mod cursor;
-mod elsewhere;
 mod execute;
 mod explanation;
 mod facts;
@@ -45,6 +44,7 @@ mod session_function;
 mod skip_locked;
 mod source;
 mod sql_database;
+mod stance;
 mod transaction;
 mod with_writes;
 
@@ -66,11 +66,12 @@ use crate::settings::Settings;
 pub use crate::settings::Timeouts;
 use crate::text_format::TextStyle;
 use cursor::Cursor;
-use fabius::{Allowance, Error, Footing, Recall, Result, Seq, Value};
+use fabius::{Allowance, Error, Recall, Requirement, Result, Seq, Value};
 use facts::Facts;
 use futures::stream::BoxStream;
 use parking_lot::Mutex;
 use presence::Presence;
+use stance::Stance;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -120,8 +121,10 @@ pub struct Connection {
     /// Statements that wrote rows.
     writes: u32,
     manner: Manner,
-    /// What the call of a statement by itself stands on.
-    footing: Footing,
+    /// What a statement by itself stands on.
+    stance: Stance,
+    /// What the call of a statement by itself requires, if it does not stand on the lead of this node.
+    requirement: Option<Arc<Requirement>>,
     facts: Arc<Facts>,
     /// What it may hold: its transaction, rows for the client, operators of queries.
     memory: Arc<Allowance>,
@@ -232,7 +235,8 @@ impl Connection {
             has_committed: false,
             writes: 0,
             manner: Manner::default(),
-            footing: Footing::Lead,
+            stance: Stance::Lead(None),
+            requirement: None,
             facts: Arc::new(facts),
             memory,
             is_up_to_date: false,

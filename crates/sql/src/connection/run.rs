@@ -1,10 +1,10 @@
 //! Programs and queries: arguments in, rows out.
 
-use super::elsewhere::Elsewhere;
 use super::numbers::row_numbers_of;
 use super::prepared::{Body, Plan, Prepared, Program, Ready};
 use super::result::{Small, ended};
-use super::transaction::now_us;
+use super::stance::Stance;
+use super::transaction::{now_us, redefined};
 use super::{Connection, Response};
 use crate::catalog::{Catalog, ObjectName};
 use crate::lock::{LockKey, LockMode, Patience};
@@ -50,7 +50,7 @@ impl Connection {
     ) -> Result<Response> {
         let is_alone = self.reads_the_past() && !self.is_in_transaction();
         if is_alone {
-            self.begin_implicit().await?;
+            self.begin_within();
         }
         let outcome = self.run_until_settled(prepared, parameters).await;
         if is_alone {
@@ -65,12 +65,10 @@ impl Connection {
         prepared: &Arc<Prepared>,
         parameters: &[Value],
     ) -> Result<Response> {
-        let (mut conflicts, mut grounds) = (0, 0);
+        let mut conflicts = 0;
         loop {
             let is_alone = self.transaction.is_none();
-            // Where a node does not lead it cannot keep the others from writing, and tries more often instead.
-            let conflicts_max = if self.database.is_standby() { CONFLICTS_ELSEWHERE } else { CONFLICTS };
-            let least = match conflicts < CONFLICTS || self.database.is_standby() {
+            let least = match conflicts < CONFLICTS {
                 true => LockMode::AccessShare,
                 false => LockMode::ShareRowExclusive,
             };
@@ -82,10 +80,14 @@ impl Connection {
                 Ok(response) => return Ok(response),
                 Err(error) => error,
             };
-            if grounds < ATTEMPTS && self.has_lost_ground(&catalog, &error).await? {
-                grounds += 1;
-                continue;
+            if self.has_lost_ground(&catalog, &error).await? {
+                match is_alone {
+                    true => continue,
+                    false => return Err(redefined()),
+                }
             }
+            // Where a node does not lead it cannot keep the others from writing, and tries more often instead.
+            let conflicts_max = if self.stands_elsewhere() { CONFLICTS_ELSEWHERE } else { CONFLICTS };
             let is_found_by_query =
                 matches!(ready.plan.body, Body::WriteQuery(_) | Body::WithWrites(_) | Body::SkipLocked(_));
             if !(is_alone
@@ -95,7 +97,7 @@ impl Connection {
             {
                 return Err(error);
             }
-            if self.database.is_standby() {
+            if self.stands_elsewhere() {
                 self.database.come_up_to_date(false).await?;
             }
             conflicts += 1;
@@ -109,6 +111,10 @@ impl Connection {
         least: LockMode,
     ) -> Result<(Arc<Catalog>, Ready)> {
         for _ in 0..ATTEMPTS {
+            let is_alone = self.transaction.is_none();
+            if is_alone {
+                self.stance = Stance::now(&self.database).await?;
+            }
             let catalog = self.catalog();
             let ready = match prepared.ready(catalog.version) {
                 Some(ready) => ready,
@@ -134,15 +140,16 @@ impl Connection {
                 }
             };
             self.refuse_elsewhere(&ready.plan)?;
+            // Who does not lead keeps nobody from anything.
+            let least = if self.stands_elsewhere() { LockMode::AccessShare } else { least };
             for (key, mode) in &ready.plan.tables {
                 self.lock_all(std::slice::from_ref(key), least.max(*mode)).await?;
             }
-            let is_alone = ready.plan.writes && self.transaction.is_none();
-            let elsewhere =
-                (is_alone && self.database.is_standby()).then(|| Elsewhere::of(&catalog, &ready.plan));
-            let stands = match elsewhere {
-                Some(elsewhere) => self.stand_elsewhere(elsewhere).await?,
-                None => true,
+            let stands = if is_alone && ready.plan.writes {
+                self.understand(&catalog);
+                self.find_requirement().await?
+            } else {
+                true
             };
             if !stands {
                 self.database.come_up_to_date(false).await?;
@@ -195,16 +202,20 @@ impl Connection {
 
     /// Takes a lock.
     pub(crate) async fn lock(&mut self, key: &LockKey, mode: LockMode, patience: Patience) -> Result<bool> {
-        let waited = self.database.locks.acquire(self.process, key, mode, patience).await?;
-        if let Some(elsewhere) = self.transaction.as_mut().and_then(|open| open.elsewhere.as_mut()) {
-            elsewhere.lock(key, mode);
+        if mode.excludes_writers() {
+            self.need_lead("lock tables so that others wait")?;
         }
+        if let Some(ground) = self.ground() {
+            ground.lock(key, mode);
+            return Ok(false);
+        }
+        let waited = self.database.locks.acquire(self.process, key, mode, patience).await?;
         let locks = self.transaction.as_mut().map_or(&mut self.statement_locks, |open| &mut open.locks);
         if !locks.contains(key) {
             locks.push(key.clone());
         }
-        if let Some(closed) = self.database.closed.as_ref().filter(|_| !self.database.is_standby()) {
-            closed.close(key, mode, self.process).await?;
+        if let (Some(closed), Some(term)) = (&self.database.closed, self.stance().term()) {
+            closed.close(key, mode, self.process, term).await?;
         }
         Ok(waited)
     }

@@ -270,8 +270,9 @@ impl Connection {
         if self.transaction.as_ref().is_none_or(|open| open.is_implicit) {
             return Err(Error::new(SqlState(*b"25P01"), "LOCK TABLE can only be used in transaction blocks"));
         }
-        if mode > LockMode::RowExclusive && self.database.is_standby() {
-            return Err(self.database.refuse_to_lead("lock tables so that others wait"));
+        if mode > LockMode::RowExclusive {
+            self.need_lead("lock tables so that others wait")?;
+            self.refuse_void_locks()?;
         }
         let patience = match no_wait {
             true => Patience::None,

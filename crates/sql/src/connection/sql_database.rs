@@ -13,7 +13,7 @@ use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{
     AtomicI32, AtomicI64, AtomicU32, AtomicU64,
-    Ordering::{Acquire, Relaxed, Release},
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 use std::sync::{Arc, OnceLock};
 
@@ -35,6 +35,8 @@ pub struct SqlDatabase {
     storages: AtomicU64,
     processes: AtomicI32,
     change: Arc<Statement>,
+    /// The term of which it is known that this node has everything that was agreed on before.
+    knows_all_before: AtomicU64,
     /// Reads the newest catalog's token, and how often numbers of sequences were set.
     newest: Arc<Statement>,
     /// How often they were when the numbers that are left of blocks were taken, at most.
@@ -141,6 +143,7 @@ impl SqlDatabase {
             processes: AtomicI32::new(1),
             change,
             newest,
+            knows_all_before: AtomicU64::new(0),
             settings: AtomicI64::new(0),
             scans: Mutex::default(),
             locks: LockTable::new(move || condition_waits(&beneath)),
@@ -207,11 +210,6 @@ impl SqlDatabase {
     /// The database beneath.
     pub fn database(&self) -> &Arc<Database> {
         &self.database
-    }
-
-    /// The token of the committed catalog.
-    pub(super) fn token(&self) -> String {
-        self.catalog.read().committed.token.clone()
     }
 
     /// The version of the committed catalog.
@@ -283,6 +281,19 @@ impl SqlDatabase {
             )),
             None => error.with_hint("the cluster has no leader at the moment; try again"),
         }
+    }
+
+    /// This node leads its cluster in a term: waits until it has everything that was agreed on before, and names mean what they meant
+    /// then. What is defined in that term is defined here.
+    ///
+    /// # Errors
+    /// As [`SqlDatabase::come_up_to_date`].
+    pub(super) async fn know_all_before(&self, term: u64) -> Result<()> {
+        if self.knows_all_before.load(Acquire) < term {
+            self.come_up_to_date(false).await?;
+            self.knows_all_before.fetch_max(term, AcqRel);
+        }
+        Ok(())
     }
 
     /// In a cluster: waits until what is read here is the newest, unless `at_once`, and sees to it that names mean what they

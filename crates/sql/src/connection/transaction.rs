@@ -1,8 +1,8 @@
 //! Transactions of a connection: begin, commit, roll back, savepoints; the catalog as a transaction sees it.
 
-use super::elsewhere::Elsewhere;
 use super::prepared::Body;
 use super::run::Given;
+use super::stance::Stance;
 use super::{Connection, Manner, Notice, TransactionStatus};
 use crate::catalog::Catalog;
 use crate::catalog::store::{Change, Object};
@@ -44,8 +44,8 @@ pub(super) struct OpenTransaction {
     /// The catalog when its snapshot was taken.
     pub catalog: Option<Arc<Catalog>>,
     pub locks: Vec<LockKey>,
-    /// What it stands on, if this node did not lead its cluster when it began.
-    pub elsewhere: Option<Elsewhere>,
+    /// What it stands on.
+    pub stance: Stance,
     /// Where queries of it read, while one does.
     pub stand: Weak<fabius::ReaderStandpoint>,
 }
@@ -76,7 +76,7 @@ pub fn aborted() -> Error {
 }
 
 /// The error of a transaction whose statements were understood by a catalog that is not the newest any more.
-fn redefined() -> Error {
+pub(super) fn redefined() -> Error {
     Error::new(
         SqlState::SERIALIZATION_FAILURE,
         "could not serialize access due to a concurrent change of a definition",
@@ -117,7 +117,7 @@ impl Connection {
         };
         let Manner { is_looking, is_impatient } = self.manner;
         TransactionOptions {
-            footing: self.footing.clone(),
+            footing: self.footing(),
             concurrency: if is_looking { Concurrency::Optimistic } else { concurrency },
             label: lock::label(self.process),
             lock_timeout: if is_impatient { Some(Duration::ZERO) } else { self.settings.lock_timeout() },
@@ -155,7 +155,7 @@ impl Connection {
             left: Vec::new(),
             catalog: None,
             locks: Vec::new(),
-            elsewhere: self.database.is_standby().then(Elsewhere::default),
+            stance: self.stance.clone(),
             stand: Weak::new(),
         });
     }
@@ -163,12 +163,21 @@ impl Connection {
     /// Begins the transaction that several statements of one message form together, unless one is open.
     ///
     /// # Errors
-    /// If the database is closing.
+    /// In a cluster, why the node has stopped.
     pub async fn begin_implicit(&mut self) -> Result<()> {
+        if self.transaction.is_none() {
+            self.requirement = None;
+            self.stance = Stance::now(&self.database).await?;
+        }
+        self.begin_within();
+        Ok(())
+    }
+
+    /// Begins the transaction of what runs now, which stands on what that does, unless one is open.
+    pub(crate) fn begin_within(&mut self) {
         if self.transaction.is_none() {
             self.open(&Characteristics::default(), true);
         }
-        Ok(())
     }
 
     /// Ends that transaction, unless the client has made it its own by `BEGIN`.
@@ -352,13 +361,16 @@ impl Connection {
             let (program, arguments) = self.database.change(&changes)?;
             running.run(&program, &arguments, fabius::Hold::Observe).await?;
         }
-        *running.options_mut() = self.options();
         let has_written = running.has_written();
-        if let Some(elsewhere) = self.transaction.as_ref().and_then(|open| open.elsewhere.clone())
-            && has_written
-            && matches!(self.footing, Footing::Lead)
+        if has_written {
+            self.refuse_void_locks()?;
+        }
+        *running.options_mut() = self.options();
+        if let Some(ground) = self.ground().cloned()
+            && running.makes_call()
+            && self.requirement.is_none()
         {
-            let requirement = self.requirement(&elsewhere).await?.ok_or_else(redefined)?;
+            let requirement = self.requirement_of(&ground).await?.ok_or_else(redefined)?;
             running.options_mut().footing = Footing::State(requirement);
         }
         let outcome = running.commit(key.as_deref().map(str::as_bytes)).await;
@@ -368,6 +380,10 @@ impl Connection {
                 self.last_seq = Some(seq);
                 self.has_committed |= has_written;
                 Ok(End::Committed)
+            }
+            // A table that is replaced where another node leads is gone before anybody here knows.
+            Err(error) if self.stands_elsewhere() && error.state().as_str().starts_with("42") => {
+                Err(redefined())
             }
             Err(error) => Err(crate::bind::wording::in_words(error, &self.catalog())),
         }
@@ -514,13 +530,6 @@ impl Connection {
     /// Why something is refused that only reads.
     pub(crate) fn refuse_to_write(&self, what: &str) -> Error {
         Error::new(state(b"25006"), format!("cannot execute {what} in a read-only transaction"))
-    }
-
-    /// Notes by which catalog a statement is understood.
-    pub(crate) fn understand(&mut self, catalog: &Catalog) {
-        if let Some(elsewhere) = self.transaction.as_mut().and_then(|open| open.elsewhere.as_mut()) {
-            elsewhere.understand(catalog);
-        }
     }
 
     /// A table of the storage is made: it is dropped if the transaction does not commit.

@@ -238,7 +238,7 @@ impl Connection {
     ) -> Result<Response> {
         let is_alone = !self.is_in_transaction();
         if is_alone {
-            self.begin_implicit().await?;
+            self.begin_within();
         }
         let outcome = self.run_parts(all, parameters).await;
         if is_alone {

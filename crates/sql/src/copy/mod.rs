@@ -90,7 +90,7 @@ impl Connection {
         }
         let is_alone = !self.is_in_transaction();
         if is_alone {
-            self.begin_implicit().await?;
+            self.begin_within();
         }
         let begun = self.begin_copy(name, given, &copy.options, is_alone).await;
         match begun {
@@ -119,6 +119,8 @@ impl Connection {
         if self.is_read_only() {
             return Err(self.refuse_to_write("COPY FROM"));
         }
+        self.refuse_void_locks()?;
+        self.refuse_pessimistic()?;
         let table = self.catalog().table(name)?.clone();
         self.lock_all(&[LockKey::Relation(table.oid)], LockMode::RowExclusive).await?;
         let catalog = self.catalog();
@@ -250,7 +252,7 @@ impl Connection {
 
     /// Too much to keep: the table's rows, and what is copied, go to a table of the storage of their own.
     async fn go_aside(&mut self, copying: &mut Copying) -> Result<()> {
-        if self.has_run() || self.database().is_standby() {
+        if self.has_run() || self.stands_elsewhere() {
             // The transaction reads at a moment of its own: what it writes is a part of it.
             self.write_kept(copying).await?;
             copying.bytes = 0;

@@ -83,20 +83,24 @@ impl Connection {
     async fn begin_definition(&mut self, text: &str) -> Result<bool> {
         let is_alone = !self.is_in_transaction();
         if is_alone {
-            self.begin_implicit().await?;
+            self.begin_within();
         }
-        if self.is_read_only() || self.database().is_standby() {
+        if let Err(refused) = self.refuse_to_define(text) {
             if is_alone {
                 self.end_implicit(false).await?;
             }
-            let words: Vec<String> = text.split_whitespace().take(2).map(str::to_uppercase).collect();
-            let words = words.join(" ");
-            return Err(match self.is_read_only() {
-                true => self.refuse_to_write(&words),
-                false => self.database().refuse_to_lead(&format!("execute {words}")),
-            });
+            return Err(refused);
         }
         Ok(is_alone)
+    }
+
+    fn refuse_to_define(&self, text: &str) -> Result<()> {
+        let words = || text.split_whitespace().take(2).map(str::to_uppercase).collect::<Vec<_>>().join(" ");
+        if self.is_read_only() {
+            return Err(self.refuse_to_write(&words()));
+        }
+        self.need_lead(&format!("execute {}", words()))?;
+        self.refuse_void_locks()
     }
 
     async fn end_definition(&mut self, is_alone: bool, outcome: Result<String>) -> Result<Response> {

@@ -121,7 +121,7 @@ impl Connection {
             }
         }
         if is_alone {
-            self.begin_implicit().await?;
+            self.begin_within();
         }
         let outcome = match &plan.how {
             How::Query(choice) => self
