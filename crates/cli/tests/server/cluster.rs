@@ -208,7 +208,7 @@ impl Drop for Cluster {
 
 /// Connects to the first node that fits, once there is one. A node that stands still takes connections and says nothing, so
 /// each has its own time.
-async fn connect_patiently(nodes: &[String]) -> Client {
+pub async fn connect_patiently(nodes: &[String]) -> Client {
     let begun = Instant::now();
     loop {
         for conninfo in nodes {

@@ -13,17 +13,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use tokio_postgres::{Client, SimpleQueryMessage};
 
-const ITEMS: u64 = 5;
+pub const ITEMS: u64 = 5;
 const MODES: [&str; 4] = ["optimistic", "pessimistic", "optimistic", "conventional_pessimistic"];
 const TRANSACTIONS: u64 = 40;
 /// Failures of one transaction, at most, before it is taken to get nowhere.
 const ATTEMPTS: u64 = 2_000;
 
 /// The items that are there, with how many there are of each; `None` is null.
-type Stock = BTreeMap<i64, Option<i64>>;
+pub type Stock = BTreeMap<i64, Option<i64>>;
 
 #[derive(Clone, Debug)]
-enum Operation {
+pub enum Operation {
     Read(i64),
     ReadLocked(i64, &'static str),
     Scan(i64, i64),
@@ -39,14 +39,14 @@ enum Operation {
 }
 
 /// What a statement has shown: its rows, or how many it has changed.
-type Answer = Vec<String>;
+pub type Answer = Vec<String>;
 
 fn shown(quantity: Option<i64>) -> String {
     quantity.map_or("null".into(), |quantity| quantity.to_string())
 }
 
 impl Operation {
-    fn any(random: &mut Random) -> Operation {
+    pub fn any(random: &mut Random) -> Operation {
         let item = 1 + random.below(ITEMS) as i64;
         let quantity = random.below(20) as i64;
         match random.below(25) {
@@ -65,7 +65,7 @@ impl Operation {
         }
     }
 
-    fn text(&self) -> String {
+    pub fn text(&self) -> String {
         match self {
             Operation::Read(item) => format!("SELECT qty FROM stock WHERE id = {item}"),
             Operation::ReadLocked(item, lock) => format!("SELECT qty FROM stock WHERE id = {item} {lock}"),
@@ -101,7 +101,7 @@ impl Operation {
     }
 
     /// What it shows where these are there, which it changes.
-    fn run(&self, stock: &mut Stock) -> Answer {
+    pub fn run(&self, stock: &mut Stock) -> Answer {
         let count = |count: usize| vec![format!("changed {count}")];
         match *self {
             Operation::Read(item) | Operation::ReadLocked(item, _) => {
@@ -153,13 +153,13 @@ impl Operation {
         }
     }
 
-    fn writes(&self) -> bool {
+    pub fn writes(&self) -> bool {
         self.text().split(' ').next() != Some("SELECT")
     }
 }
 
 /// Runs one statement; an error's SQLSTATE if it fails.
-async fn run(client: &Client, text: &str) -> Result<Answer, String> {
+pub async fn run(client: &Client, text: &str) -> Result<Answer, String> {
     let messages = client.simple_query(text).await;
     let messages = messages.map_err(|error| error.code().map_or("gone", |code| code.code()).to_string())?;
     let is_read = text.starts_with("SELECT");
@@ -174,14 +174,15 @@ async fn run(client: &Client, text: &str) -> Result<Answer, String> {
     Ok(shown.collect())
 }
 
-/// Runs the operations as one transaction, in a block; those behind a savepoint that is gone back to do not count.
-async fn block(
+/// Runs the operations as one transaction, in a block; those behind a savepoint that is gone back to do not count. `shown` is what it
+/// was shown, also of one that fails.
+pub async fn block(
     client: &Client,
     operations: &[Operation],
     random: &mut Random,
-) -> Result<Vec<(Operation, Answer)>, String> {
+    shown: &mut Vec<(Operation, Answer)>,
+) -> Result<(), String> {
     run(client, "BEGIN").await?;
-    let mut shown = Vec::new();
     for operation in operations {
         let is_taken_back = random.chance(1, 10);
         if is_taken_back {
@@ -194,8 +195,7 @@ async fn block(
             shown.push((operation.clone(), answer));
         }
     }
-    run(client, "COMMIT").await?;
-    Ok(shown)
+    run(client, "COMMIT").await.map(drop)
 }
 
 async fn client(
@@ -215,14 +215,15 @@ async fn client(
         for attempt in 0.. {
             assert!(attempt < ATTEMPTS, "no progress: {operations:?}");
             let began = clock.fetch_add(1, SeqCst);
+            let mut shown = Vec::new();
             let outcome = match is_alone {
                 true => run(&client, &operations[0].text())
                     .await
-                    .map(|answer| vec![(operations[0].clone(), answer)]),
-                false => block(&client, &operations, &mut random).await,
+                    .map(|answer| shown.push((operations[0].clone(), answer))),
+                false => block(&client, &operations, &mut random, &mut shown).await,
             };
             match outcome {
-                Ok(shown) => {
+                Ok(()) => {
                     let ended = clock.fetch_add(1, SeqCst);
                     let seq = run(&client, "SELECT fabius.last_seq()").await.expect("its place").remove(0);
                     let has_changed = |(operation, answer): &(Operation, Answer)| {
@@ -278,12 +279,14 @@ fn check(server: &Server, seed: u64) {
     assert_eq!(rows, Operation::Scan(0, 100).run(&mut stock), "once more: {again}");
 }
 
+/// A number of the environment.
+pub fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
+}
+
 /// Goal: histories of optimistic, pessimistic and conventional clients together are strictly serializable.
 #[test]
 fn histories_are_strictly_serializable() {
-    let number = |name: &str, default: u64| {
-        std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
-    };
     let server = Server::start(&[]);
     server.run("CREATE TABLE stock (id integer PRIMARY KEY, qty integer); CREATE INDEX ON stock (qty)");
     let first = number("FABIUS_SEED", 1);

@@ -19,6 +19,12 @@ async fn send(server: &Server) -> (i32, Vec<Option<String>>) {
             client.query_one(&format!("SELECT fabius.outcome('{key}')"), &[]).await.expect("an outcome");
         outcomes.push(row.get(0));
     }
+    // The first of them was before the other.
+    let [first, other, never] = ["one", "other", "never sent"].map(async |key| {
+        let row = client.query_one(&format!("SELECT fabius.outcome_seq('{key}')"), &[]).await;
+        row.expect("a place").get::<_, Option<i64>>(0)
+    });
+    assert!(first.await < other.await && never.await.is_none());
     let row = client.query_one("SELECT v FROM accounts WHERE id = 1", &[]).await.expect("the row");
     (row.get(0), outcomes)
 }

@@ -2,6 +2,7 @@
 
 mod clients;
 mod cluster;
+mod cluster_histories;
 mod cluster_tls;
 mod cluster_writes;
 mod cursors;

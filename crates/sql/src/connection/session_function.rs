@@ -8,7 +8,7 @@ use crate::parameter_types::index_of;
 use crate::sql_type::SqlType;
 use crate::text_format;
 use fabius::KeyedCall;
-use fabius_value::{Error, Result, SqlState, Value};
+use fabius_value::{Error, Result, Seq, SqlState, Value};
 use sqlparser::ast;
 use std::time::Duration;
 
@@ -28,6 +28,7 @@ const FUNCTIONS: &[(&str, &str, SqlType)] = &[
     ("pg_catalog", "lastval", SqlType::BigInt),
     ("pg_catalog", "pg_sleep", SqlType::Void),
     ("fabius", "outcome", SqlType::Text),
+    ("fabius", "outcome_seq", SqlType::BigInt),
     ("fabius", "last_seq", SqlType::BigInt),
     ("fabius", "seq", SqlType::BigInt),
 ];
@@ -36,6 +37,11 @@ impl SessionCall {
     pub fn columns(&self) -> Vec<OutputColumn> {
         vec![OutputColumn { name: self.name.clone(), sql_type: self.sql_type.clone(), origin: (0, 0) }]
     }
+}
+
+/// A place in the order as a value.
+fn place(seq: Option<Seq>) -> Value {
+    seq.and_then(|seq| i64::try_from(seq.0).ok()).map_or(Value::Null, Value::BigInt)
 }
 
 impl Connection {
@@ -157,9 +163,11 @@ impl Connection {
                 Value::BigInt(number)
             }
             ("outcome", [Value::Text(key)]) => self.outcome(key),
-            ("last_seq", []) => {
-                self.last_seq.and_then(|seq| i64::try_from(seq.0).ok()).map_or(Value::Null, Value::BigInt)
+            ("outcome_seq", [Value::Text(key)]) => {
+                let first = self.database.database().first_outcome(key.as_bytes()).await?;
+                place(first.and_then(Result::ok))
             }
+            ("last_seq", []) => place(self.last_seq),
             ("seq", []) => self.current_seq().await?,
             _ => return Err(wrong()),
         };
