@@ -365,20 +365,23 @@ fn a_transaction_keeps_to_what_it_stands_on() {
     };
     // Connections outlast what is done with them.
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let (advised, locked, begun, others) = within(&runtime, async {
+    let (advised, locked, written, begun, others) = within(&runtime, async {
         let writer = cluster.writer().await;
         run(&writer, "CREATE TABLE t (id integer PRIMARY KEY, n integer); INSERT INTO t VALUES (1, 0)").await;
+        run(&writer, "CREATE TABLE u (id integer PRIMARY KEY)").await;
         let advised = connect_to(&cluster, first).await;
         run(&advised, "SELECT pg_advisory_lock(1)").await;
         let locked = connect_to(&cluster, first).await;
         run(&locked, "BEGIN; LOCK TABLE t; INSERT INTO t VALUES (2, 0)").await;
+        let written = connect_to(&cluster, first).await;
+        run(&written, "BEGIN; LOCK TABLE u; INSERT INTO u VALUES (2)").await;
         let mut begun = Vec::new();
         for _ in 0..4 {
             let client = connect_to(&cluster, second).await;
             run(&client, "BEGIN; SELECT n FROM t").await;
             begun.push(client);
         }
-        (advised, locked, begun, connect_to(&cluster, first).await)
+        (advised, locked, written, begun, connect_to(&cluster, first).await)
     });
     hand_on(&cluster, first, second);
     within(&runtime, async {
@@ -386,6 +389,7 @@ fn a_transaction_keeps_to_what_it_stands_on() {
         run(&others, "INSERT INTO t VALUES (3, 0)").await;
         assert_eq!(refused(&locked, "LOCK TABLE t").await.0, "40001");
         run(&locked, "ROLLBACK").await;
+        assert_eq!(refused(&written, "COMMIT").await.0, "40001");
         assert_eq!(refused(&advised, "INSERT INTO t VALUES (4, 0)").await.0, "55000");
         // The node that leads now: what began before is no leader's.
         for (client, text) in begun.iter().zip([
@@ -408,5 +412,6 @@ fn a_transaction_keeps_to_what_it_stands_on() {
         }
         run(&advised, "SELECT pg_advisory_unlock_all(); INSERT INTO t VALUES (4, 0)").await;
         assert_eq!(shown(&others, "SELECT string_agg(id::text, ',' ORDER BY id) FROM t").await, "1,3,4");
+        assert_eq!(shown(&others, "SELECT count(*) FROM u").await, "0");
     });
 }
