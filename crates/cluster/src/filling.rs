@@ -171,6 +171,11 @@ impl Filling {
         let (seq, offset) =
             self.receiving.as_ref().map_or((None, 0), |receiving| (Some(receiving.seq), receiving.bytes));
         outbox.send(*other, Message::WantPart { node, seq, offset }.encode());
+        // Whoever leads by the time this node is full has to have what comes behind.
+        if let Some(seq) = seq {
+            let keep = Message::FilledFrom { seq }.encode();
+            others.iter().filter(|one| *one != other).for_each(|one| outbox.send(*one, keep.clone()));
+        }
         self.silence = Some(0);
     }
 

@@ -12,6 +12,10 @@ use std::sync::Arc;
 /// Bytes of a checkpoint in one message.
 pub(crate) const PART_BYTES: u64 = 1 << 20;
 
+/// Times that older checkpoints are let go of, through which one stays that somebody is being filled from: what is asked of it meanwhile
+/// begins this anew.
+const STAYS: u32 = 2;
+
 /// The checkpoints that a node keeps.
 pub struct KeptCheckpoints {
     disk: Arc<dyn Disk>,
@@ -24,6 +28,8 @@ struct Known {
     point: Point,
     /// Whether it is one that others can be filled from: a majority has the same.
     is_confirmed: bool,
+    /// Times that it stays for who is being filled from it.
+    stays: u32,
 }
 
 /// A part of a checkpoint's file.
@@ -51,7 +57,7 @@ impl KeptCheckpoints {
 
     /// There is one of the state at a place.
     pub fn note(&self, point: Point) {
-        self.points.lock().insert(point.seq, Known { point, is_confirmed: false });
+        self.points.lock().insert(point.seq, Known { point, is_confirmed: false, stays: 0 });
     }
 
     /// A majority has the same as the one with this sequence number.
@@ -66,13 +72,24 @@ impl KeptCheckpoints {
         self.points.lock().get(&seq.0).map(|known| known.point)
     }
 
-    /// Which of these, newest first, stay: so many of the newest, and the newest that others can be filled from. The rest is not known
-    /// any more.
+    /// Somebody is being filled from the one with this sequence number, here or at another node.
+    pub(crate) fn fill_from(&self, seq: Seq) {
+        if let Some(known) = self.points.lock().get_mut(&seq.0) {
+            known.stays = STAYS;
+        }
+    }
+
+    /// Which of these, newest first, stay: so many of the newest, the newest that others can be filled from, and those that somebody is
+    /// being filled from. The rest is not known any more.
     pub fn retain(&self, newest_first: &[Seq], count: usize) -> Vec<Seq> {
         let mut points = self.points.lock();
         let filling = points.iter().rfind(|(_, known)| known.is_confirmed).map(|(seq, _)| Seq(*seq));
         let (newest, older) = newest_first.split_at(count.min(newest_first.len()));
-        let older = older.iter().copied().filter(|seq| Some(*seq) == filling);
+        let mut stays = |seq: &Seq| {
+            let stays = points.get_mut(&seq.0).map(|known| &mut known.stays).filter(|stays| **stays > 0);
+            stays.map(|stays| *stays -= 1).is_some()
+        };
+        let older = older.iter().copied().filter(|seq| stays(seq) || Some(*seq) == filling);
         let kept: Vec<Seq> = newest.iter().copied().chain(older).collect();
         points.retain(|seq, _| kept.contains(&Seq(*seq)));
         kept
@@ -89,13 +106,15 @@ impl KeptCheckpoints {
     /// As the disk fails, or the file is no longer there.
     pub(crate) fn part(&self, seq: Option<u64>, offset: u64) -> io::Result<Option<Part>> {
         let point = {
-            let points = self.points.lock();
-            let confirmed = |known: &&Known| known.is_confirmed;
+            let mut points = self.points.lock();
             let known = match seq {
-                Some(seq) => points.get(&seq).filter(confirmed),
-                None => points.values().rfind(confirmed),
+                Some(seq) => points.get_mut(&seq).filter(|known| known.is_confirmed),
+                None => points.values_mut().rfind(|known| known.is_confirmed),
             };
-            known.map(|known| known.point)
+            known.map(|known| {
+                known.stays = STAYS;
+                known.point
+            })
         };
         let Some(point) = point else { return Ok(None) };
         let file = self.disk.open_read(&file_name(Seq(point.seq)))?;
@@ -131,5 +150,30 @@ mod tests {
         kept.confirm(Seq(20));
         assert_eq!(kept.retain(&seqs(&[30, 20, 10]), 2), seqs(&[30, 20]));
         assert!(kept.can_fill(Seq(10)) && kept.can_fill(Seq(20)) && !kept.can_fill(Seq(30)));
+    }
+
+    /// Goal: one that a node is being filled from stays while parts of it are asked for, here or of another node, and goes some time
+    /// later.
+    #[test]
+    fn one_that_somebody_is_filled_from_stays() {
+        let disk = Arc::new(SimulatedDisk::new(1));
+        let kept = KeptCheckpoints::new(disk.clone());
+        disk.create(&file_name(Seq(10))).and_then(|mut file| file.append_all(&[7; 3])).expect("a file");
+        let mut there = Vec::new();
+        let mut take = |seq: u64| {
+            kept.note(Point { seq, index: seq, term: 1 });
+            kept.confirm(Seq(seq));
+            there.insert(0, Seq(seq));
+            there = kept.retain(&there, 2);
+            there.iter().map(|seq| seq.0).collect::<Vec<u64>>()
+        };
+        take(10);
+        assert_eq!(kept.part(None, 1).expect("it is read").expect("a part").bytes, [7; 2]);
+        assert_eq!(take(20), [20, 10]);
+        assert_eq!(take(30), [30, 20, 10]);
+        kept.fill_from(Seq(10));
+        assert_eq!(take(40), [40, 30, 10]);
+        assert_eq!(take(50), [50, 40, 10]);
+        assert_eq!(take(60), [60, 50]);
     }
 }

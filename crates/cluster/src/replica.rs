@@ -400,6 +400,10 @@ impl Replica {
                 }
                 Ok(())
             }
+            Some(Message::FilledFrom { seq }) => {
+                self.checkpoints.fill_from(Seq(seq));
+                Ok(())
+            }
             Some(Message::Succeeds { member, is_first_hand }) => {
                 self.let_succeed(member, is_first_hand);
                 Ok(())

@@ -5,7 +5,7 @@
 //!      0      1  version of this encoding, 1
 //!      1      1  1 a message of Raft, 2 a proposal on its way to the leader, 3 digests of a node's state,
 //!               4 asks for a part of a checkpoint, 5 is one,
-//!               6 asks to be let in as a successor
+//!               6 asks to be let in as a successor, 7 says from which checkpoint a node is being filled
 //!      2         its fields in their order, little-endian; bytes behind their length (4)
 //! ```
 //!
@@ -31,6 +31,7 @@ const DIGESTS: u8 = 3;
 const WANT_PART: u8 = 4;
 const PART: u8 = 5;
 const SUCCEEDS: u8 = 6;
+const FILLED_FROM: u8 = 7;
 
 /// What one node says to another.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,6 +63,10 @@ pub(crate) enum Message {
         member: Member,
         /// Whether it comes from the node itself, which may not know who leads, and not from one that does.
         is_first_hand: bool,
+    },
+    /// A node is being filled by another from the checkpoint with a sequence number, and will need what comes behind it.
+    FilledFrom {
+        seq: u64,
     },
 }
 
@@ -143,6 +148,11 @@ impl Message {
                 [*node, seq.unwrap_or(0), *offset].iter().for_each(|number| put_u64(&mut bytes, *number));
                 bytes
             }
+            Message::FilledFrom { seq } => {
+                let mut bytes = vec![VERSION, FILLED_FROM];
+                put_u64(&mut bytes, *seq);
+                bytes
+            }
             Message::Part { part, members, members_at } => {
                 let mut bytes = vec![VERSION, PART];
                 let Point { seq, index, term } = part.point;
@@ -196,6 +206,10 @@ impl Message {
             WANT_PART => {
                 let (node, seq, offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
                 fields.whole(Message::WantPart { node, seq: Some(seq).filter(|seq| *seq > 0), offset })
+            }
+            FILLED_FROM => {
+                let seq = fields.u64()?;
+                fields.whole(Message::FilledFrom { seq })
             }
             PART => {
                 let point = Point { seq: fields.u64()?, index: fields.u64()?, term: fields.u64()? };
@@ -342,7 +356,7 @@ mod tests {
     fn messages_read_back_and_garbage_does_not_panic() {
         let mut random = Random::seeded(1);
         for turn in 0..500 {
-            let message = match turn % 6 {
+            let message = match turn % 7 {
                 0 => Message::Raft(raft(&mut random)),
                 1 => {
                     let digest = |part: u64| Digest { part: format!("table t{part}"), value: part << 40 };
@@ -354,6 +368,7 @@ mod tests {
                         asks: random.chance(1, 2),
                     }
                 }
+                6 => Message::FilledFrom { seq: random.next_u64() },
                 2 => Message::WantPart {
                     node: 3,
                     seq: Some(random.below(3)).filter(|seq| *seq > 0),
