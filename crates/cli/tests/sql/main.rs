@@ -5,18 +5,22 @@
 //! once with simple and once with extended queries, on Fabius and on a PostgreSQL that the test starts, so what a script
 //! expects is true of both. Where Fabius differs on purpose, a record says `skipif` or `onlyif`, and `docs/sql.md` why.
 //!
+//! `expressions` has expressions alone, each run as a program and as a query.
+//!
 //! ```text
 //! cargo test --test sql -- joins                          scripts of that name
 //! UPDATE_SCRIPTS=1 cargo test --test sql -- joins         writes what PostgreSQL gives into the script
 //! ```
 
 mod client;
+mod expressions;
 #[path = "../server/raw.rs"]
 #[allow(dead_code, reason = "shared with tests that need more of it")]
 mod raw;
 mod script;
 
 use client::{Client, Protocol};
+use expressions::Expressions;
 use fabius_bench::peers::pgbench::find_postgres;
 use fabius_bench::server_process::ServerProcess;
 use script::Script;
@@ -61,6 +65,28 @@ fn main() {
             }
         }
     }
+    for expressions in Expressions::all(Path::new("tests/sql/expressions")) {
+        let expressions = Arc::new(expressions);
+        let (name, database) = (expressions.name.clone(), format!("expressions_{}", expressions.name));
+        if updates {
+            let (expressions, postgres) = (expressions.clone(), postgres.clone());
+            trials.push(Trial::test(format!("expressions::{name}"), move || {
+                let other = on_postgres(&postgres, &database, Protocol::Simple)?;
+                with_fabius(|fabius| expressions.update(other, fabius))
+            }));
+            continue;
+        }
+        let on_both = expressions.clone();
+        trials.push(Trial::test(format!("fabius::expressions::{name}"), move || {
+            with_fabius(|fabius| on_both.check_fabius(fabius))
+        }));
+        if is_there {
+            let shared = postgres.clone();
+            trials.push(Trial::test(format!("postgresql::expressions::{name}"), move || {
+                expressions.check_postgresql(on_postgres(&shared, &database, Protocol::Simple)?)
+            }));
+        }
+    }
     let conclusion = run(&Arguments::from_args(), trials);
     // It is stopped before the process ends.
     drop(postgres.lock().map(|mut server| server.take()));
@@ -75,6 +101,13 @@ fn on_fabius(script: &Script, protocol: Protocol) -> Result<(), Failed> {
             format!("{}\n\nthe server says:\n{}", failed.message().unwrap_or_default(), server.log()).into()
         },
     )
+}
+
+/// Does something in a session on a new database.
+fn with_fabius(work: impl FnOnce(Client) -> Result<(), Failed>) -> Result<(), Failed> {
+    let program = Path::new(env!("CARGO_BIN_EXE_fabius"));
+    let server = ServerProcess::fabius(program, None, &["--durability", "none"])?;
+    work(Client::begin("fabius", server.port, &server.user, "fabius", Protocol::Simple)?)
 }
 
 /// A session on a database of the script's own.

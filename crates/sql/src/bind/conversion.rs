@@ -11,7 +11,7 @@ use crate::sql_type::SqlType;
 use crate::text_format::interval;
 use crate::text_format::{self, TextStyle};
 use fabius_value::data_type::Family;
-use fabius_value::{DataType, Error, Result, SqlState, Value, calendar};
+use fabius_value::{DataType, Decimal, Error, Result, SqlState, Value, calendar};
 
 impl Binder<'_> {
     /// What has no type yet, as a value of this one.
@@ -97,6 +97,15 @@ impl Binder<'_> {
         use Category as C;
         let from = bound.sql_type.clone();
         let (expression, data_type) = match (category(&from), category(to)) {
+            (C::Number, C::Number)
+                if matches!((&from, to), (SqlType::Real | SqlType::Double, SqlType::Numeric(_)))
+                    && self.lifts
+                    && self.writes.is_empty() =>
+            {
+                return beyond(
+                    "a float as a numeric that is shown: queries give it as many digits as it is sure of",
+                );
+            }
             (C::Number, C::Number) => {
                 let data_type = match (to, bound.data_type) {
                     (SqlType::Numeric(None), DataType::Numeric { .. }) => bound.data_type,
@@ -145,8 +154,14 @@ impl Binder<'_> {
                 (tree::binary(operator, bound.expression.clone(), tree::integer(0)), DataType::Boolean)
             }
             (C::Number, C::Text) if from != SqlType::Real && from != SqlType::Double => {
-                (cast(&bound, DataType::TEXT), DataType::TEXT)
+                let text = cast(&bound, DataType::TEXT);
+                // A column without a scale keeps zeros that nobody has written.
+                let is_padded = from == SqlType::Numeric(None) && bound.origin != (0, 0);
+                let trimmed = |text, what: &str| tree::call("rtrim", vec![text, tree::text(what)]);
+                let text = if is_padded { trimmed(trimmed(text, "0"), ".") } else { text };
+                (text, DataType::TEXT)
             }
+            (C::Boolean, C::Text) if *to == SqlType::Name => return beyond("a truth as a name"),
             (C::Boolean, C::Text) => (cast(&bound, DataType::TEXT), DataType::TEXT),
             (C::Moment, C::Text) if from != SqlType::TimestampTz => {
                 (cast(&bound, DataType::TEXT), DataType::TEXT)
@@ -286,6 +301,17 @@ pub(super) fn constant(
     let storage = to.storage();
     Ok(Some(match (category(from), category(to), value) {
         (C::Number, C::Number, Value::Numeric(_)) if *to == SqlType::Numeric(None) => value.clone(),
+        (C::Number, C::Number, Value::Double(number)) if matches!(to, SqlType::Numeric(_)) => {
+            // As many digits as a float is sure of.
+            let digits = if *from == SqlType::Real { 6 } else { 15 };
+            let text = format!("{number:.*e}", digits - 1);
+            let mut decimal =
+                literal::decimal(&text).filter(|_| number.is_finite()).ok_or_else(out_of_range)?;
+            while decimal.scale > 0 && decimal.mantissa % 10 == 0 {
+                decimal = Decimal { mantissa: decimal.mantissa / 10, scale: decimal.scale - 1 };
+            }
+            return constant(&Value::Numeric(decimal), &SqlType::Numeric(None), to, conversion);
+        }
         (C::Number, C::Number, _) if *to == SqlType::Numeric(None) && value.as_integer().is_some() => {
             value.cast(DataType::Numeric { precision: 38, scale: 0 })?
         }
@@ -332,6 +358,7 @@ pub(super) fn constant(
         (C::Number, C::Text, _) if from.storage().is_some_and(|held| held.family() == Family::Double) => {
             return Ok(None);
         }
+        (C::Boolean, C::Text, _) if *to == SqlType::Name => return Ok(None),
         (C::Number | C::Boolean, C::Text, _) => Value::Text(value.to_string()),
         (C::Moment, C::Text, _) if *from != SqlType::TimestampTz => Value::Text(value.to_string()),
         _ => return Ok(None),

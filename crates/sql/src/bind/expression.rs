@@ -243,6 +243,15 @@ impl Binder<'_> {
         if list.len() > 200 {
             return beyond("IN with more than 200 values that no key is for");
         }
+        // Texts are read as the type that all of them have in common.
+        let is = |wanted: fn(&ast::Value) -> bool| {
+            list.iter().any(|value| matches!(value, Expr::Value(value) if wanted(&value.value)))
+        };
+        if is(|value| matches!(value, ast::Value::Number(..)))
+            && is(|value| !matches!(value, ast::Value::Number(..)))
+        {
+            return beyond("IN of numbers and others");
+        }
         let mut any: Option<Bound> = None;
         for value in list {
             let equal = self.binary(operand, &ast::BinaryOperator::Eq, value, place)?;

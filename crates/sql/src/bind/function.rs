@@ -189,6 +189,9 @@ impl Binder<'_> {
                     if argument.is_null() {
                         continue;
                     }
+                    if argument.sql_type == SqlType::Boolean {
+                        return beyond("a truth as it is shown");
+                    }
                     let text = self.typed(argument, &SqlType::Text)?;
                     let text = self.convert(text, &SqlType::Text, Conversion::Assignment)?;
                     let text = self.coalesce(vec![text, Bound::literal(Some(Quoted::new("")))])?;

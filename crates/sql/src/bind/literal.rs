@@ -25,7 +25,7 @@ pub(super) fn decimal_type(decimal: Decimal) -> DataType {
 }
 
 /// A decimal, perhaps with an exponent.
-fn decimal(text: &str) -> Option<Decimal> {
+pub(super) fn decimal(text: &str) -> Option<Decimal> {
     let (digits, exponent) = match text.find(['e', 'E']) {
         Some(at) => (&text[..at], text[at + 1..].parse::<i32>().ok()?),
         None => (text, 0),
@@ -55,7 +55,12 @@ pub(super) fn read(text: &str, sql_type: &SqlType) -> Result<Value> {
         SqlType::SmallInt | SqlType::Int | SqlType::BigInt | SqlType::Oid => {
             let mantissa: i128 = trimmed.parse().map_err(|_| invalid())?;
             let storage = sql_type.storage().unwrap_or(DataType::BigInt);
-            let whole = i64::try_from(mantissa).ok().map(Value::BigInt);
+            let least = i128::from(i32::MIN);
+            let whole = match sql_type {
+                SqlType::Oid if !(least..=i128::from(u32::MAX)).contains(&mantissa) => None,
+                SqlType::Oid => Some(Value::BigInt(mantissa.rem_euclid(1 << 32) as i64)),
+                _ => i64::try_from(mantissa).ok().map(Value::BigInt),
+            };
             whole
                 .and_then(|whole| whole.cast(storage).ok())
                 .ok_or_else(|| wrong(b"22003", format!("value \"{text}\" is out of range for type {name}")))

@@ -26,6 +26,9 @@ impl Binder<'_> {
             }
             U::Plus | U::Minus => {
                 let bound = self.operand(operand)?;
+                if bound.is_unknown() && *operator == U::Minus {
+                    return self.not_unique("- unknown", place);
+                }
                 let bound = if bound.is_unknown() { self.resolve(bound, &SqlType::Double)? } else { bound };
                 match operator {
                     U::Plus if is_number(&bound.sql_type) => Ok(bound),
@@ -227,18 +230,24 @@ impl Binder<'_> {
             return beyond("taking something out of jsonb");
         }
         let (left, right) = match (left.is_unknown(), right.is_unknown()) {
-            (true, true) => {
-                let message = format!("operator is not unique: unknown {symbol} unknown");
-                let hint =
-                    "Could not choose a best candidate operator. You might need to add explicit type casts.";
-                return Err(self.error(wrong(b"42725", message).with_hint(hint), place));
+            (true, true) => return self.not_unique(&format!("unknown {symbol} unknown"), place),
+            // Several types can be added to a date.
+            (true, false) | (false, true)
+                if *operator == B::Plus
+                    && [&left, &right].iter().any(|side| side.sql_type == SqlType::Date) =>
+            {
+                let name = |side: &Bound| match side.is_unknown() {
+                    true => "unknown".to_string(),
+                    false => side.sql_type.to_string(),
+                };
+                return self.not_unique(&format!("{} + {}", name(&left), name(&right)), place);
             }
             (true, false) => {
-                let to = operand_type(&right.sql_type, operator, true);
+                let to = operand_type(&right.sql_type, operator);
                 (self.resolve(left, &to)?, right)
             }
             (false, true) => {
-                let to = operand_type(&left.sql_type, operator, false);
+                let to = operand_type(&left.sql_type, operator);
                 let right = self.resolve(right, &to)?;
                 (left, right)
             }
@@ -385,6 +394,9 @@ impl Binder<'_> {
         let to = if bytes { SqlType::Bytea } else { SqlType::Text };
         let any_text = is_text(&left.sql_type) || is_text(&right.sql_type);
         let any_unknown = left.is_unknown() || right.is_unknown();
+        if bytes && any_text {
+            return beyond("bytes as text");
+        }
         if !bytes && !any_text && !any_unknown {
             if category(&left.sql_type) == Category::Json || matches!(left.sql_type, SqlType::Array(_)) {
                 return beyond("joining values of json or arrays");
@@ -423,6 +435,12 @@ impl Binder<'_> {
         Err(self.error(wrong(b"42883", message).with_hint(hint), place))
     }
 
+    fn not_unique<T>(&self, operands: &str, place: Place) -> Bind<T> {
+        let message = format!("operator is not unique: {operands}");
+        let hint = "Could not choose a best candidate operator. You might need to add explicit type casts.";
+        Err(self.error(wrong(b"42725", message).with_hint(hint), place))
+    }
+
     fn no_operator_of_one<T>(&self, symbol: &str, operand: &Bound, place: Place) -> Bind<T> {
         let name = typing::without_modifiers(&operand.sql_type);
         let message = format!("operator does not exist: {symbol} {name}");
@@ -431,15 +449,11 @@ impl Binder<'_> {
     }
 }
 
-/// What an operand of unknown type is beside one of a known type.
-fn operand_type(other: &SqlType, operator: &B, is_left: bool) -> SqlType {
+/// What an operand of unknown type is beside one of a known type: the same, if there is an operator of two such.
+fn operand_type(other: &SqlType, operator: &B) -> SqlType {
     match (category(other), operator) {
-        (Category::Moment, B::Minus) if *other == SqlType::Date => SqlType::Date,
-        (Category::Moment, B::Minus) if is_left => other.clone(),
-        (Category::Moment, B::Plus | B::Minus) => match other {
-            SqlType::Date => SqlType::Int,
-            _ => SqlType::Interval,
-        },
+        (Category::Moment, B::Minus) => other.clone(),
+        (Category::Moment | Category::Time, B::Plus) => SqlType::Interval,
         (Category::Interval, B::Plus | B::Minus) => SqlType::Interval,
         (Category::Interval, _) => SqlType::Double,
         _ => typing::without_modifiers(other),

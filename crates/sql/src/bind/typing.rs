@@ -134,6 +134,12 @@ pub(super) fn converts(from: &SqlType, to: &SqlType, conversion: Conversion) -> 
         return true;
     }
     match (category(from), category(to)) {
+        (C::Number, C::Number)
+            if matches!((from, to), (SqlType::Oid, other) | (other, SqlType::Oid)
+                if matches!(other, SqlType::Numeric(_) | SqlType::Real | SqlType::Double)) =>
+        {
+            false
+        }
         (C::Number, C::Number) => match conversion {
             Implicit => rank(from) <= rank(to),
             _ => true,

@@ -111,10 +111,10 @@ pub(super) fn operator_rules() -> Vec<OperatorRule> {
         if rule.name() == "aggregate_statistics" {
             continue;
         }
-        let makes_joins = rule.name() == "join_selection";
+        // Before any rule that leaves out what is claimed to be so already, and over what is put below joins later.
+        let claims_anew = ["join_selection", "ProjectionPushdown"].contains(&rule.name());
         rules.push(Arc::new(Heeding(rule)) as OperatorRule);
-        // Before any rule that leaves out what is claimed to be so already.
-        if makes_joins {
+        if claims_anew {
             let modest: OperatorRule = Arc::new(ModestClaims);
             rules.push(Arc::new(Heeding(modest)));
         }

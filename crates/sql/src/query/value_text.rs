@@ -132,7 +132,15 @@ pub fn from_text(text: &str, sql_type: &SqlType, style: &TextStyle) -> Result<Va
                 _ => Value::BigInt(i64::try_from(number).map_err(|_| too_large())?),
             }
         }
-        SqlType::Oid => Value::BigInt(trimmed.parse::<u32>().map_err(|_| invalid())?.into()),
+        SqlType::Oid => {
+            let number: i128 = trimmed.parse().map_err(|_| invalid())?;
+            let oid = u32::try_from(number).or_else(|_| i32::try_from(number).map(|number| number as u32));
+            let too_large = |_| {
+                let message = format!("value \"{text}\" is out of range for type oid");
+                Error::new(SqlState::OUT_OF_RANGE, message)
+            };
+            Value::BigInt(oid.map_err(too_large)?.into())
+        }
         SqlType::Real
         | SqlType::Double
         | SqlType::Bytea

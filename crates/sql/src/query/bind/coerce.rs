@@ -47,12 +47,13 @@ pub(super) fn cost(from: &SqlType, to: &SqlType) -> Option<u32> {
             std::cmp::Ordering::Less => None,
             std::cmp::Ordering::Equal => Some(0),
             // `double precision` is preferred among the numbers that a value is not already.
-            std::cmp::Ordering::Greater if *to == T::Double => Some(4),
+            std::cmp::Ordering::Greater if *to == T::Double => Some(3),
             std::cmp::Ordering::Greater => Some(3 + u32::from(b - a)),
         };
     }
     match (from, to) {
         (T::Unknown, t) if is_text(t) => Some(1),
+        (T::Unknown, T::Double) => Some(3),
         (T::Unknown, _) => Some(4),
         (a, b) if is_text(a) && is_text(b) => Some(1),
         (T::Oid, T::BigInt) => Some(2),
@@ -81,10 +82,12 @@ pub(super) fn common_type(left: &SqlType, right: &SqlType) -> Option<SqlType> {
             T::VarChar(_) => T::VarChar(None),
             _ => T::Text,
         },
-        (numeric @ T::Numeric(_), other) | (other, numeric @ T::Numeric(_)) if is_integer(other) => {
-            numeric.clone()
+        // An integer has more digits before the point than a numeric may be allowed.
+        (numeric @ T::Numeric(Some(_)), other) | (other, numeric @ T::Numeric(Some(_)))
+            if is_integer(other) =>
+        {
+            T::Numeric(Some((38, scale_of(numeric))))
         }
-        (T::Numeric(_), T::Real) | (T::Real, T::Numeric(_)) => T::Double,
         (T::Oid, other) | (other, T::Oid) if is_integer(other) => T::BigInt,
         (a, b) if is_number(a) && is_number(b) => {
             if rank(a) > rank(b) {
@@ -99,6 +102,16 @@ pub(super) fn common_type(left: &SqlType, right: &SqlType) -> Option<SqlType> {
         (T::Array(a), T::Array(b)) => T::Array(Box::new(common_type(a, b)?)),
         _ => return None,
     })
+}
+
+/// The type of operands of both that are added or compared: beside another number a `real` counts as `double precision`, which is
+/// preferred where no operator is of both types.
+pub(super) fn operand_type(left: &SqlType, right: &SqlType) -> Option<SqlType> {
+    match (left, right) {
+        (SqlType::Real, SqlType::Real) => Some(SqlType::Real),
+        (SqlType::Real, other) | (other, SqlType::Real) if is_number(other) => Some(SqlType::Double),
+        _ => common_type(left, right),
+    }
 }
 
 impl Binder<'_> {
@@ -246,7 +259,11 @@ impl Binder<'_> {
             });
         }
         let is_wider = match (rank(from), rank(to)) {
-            (Some(a), Some(b)) if is_integer(from) => a < b && *to != T::Real,
+            (Some(a), Some(b)) if is_integer(from) => {
+                let fits =
+                    !matches!(to, T::Numeric(Some((precision, scale))) if *precision < 38 || *scale > 19);
+                a < b && *to != T::Real && fits
+            }
             (Some(_), Some(_)) => {
                 (matches!(from, T::Numeric(_) | T::Real) && *to == T::Double)
                     || (matches!((from, to), (T::Numeric(_), T::Numeric(Some((38, _)))))
@@ -270,9 +287,9 @@ impl Binder<'_> {
         Ok(Typed::new(expr, to.clone()))
     }
 
-    /// Two values as one type, for a comparison or another meeting of equals.
+    /// Two values as one type, for a comparison or another operator that has equals.
     pub(super) fn align(&mut self, left: Typed, right: Typed) -> Option<Result<(Typed, Typed, SqlType)>> {
-        let mut common = common_type(&left.sql_type, &right.sql_type)?;
+        let mut common = operand_type(&left.sql_type, &right.sql_type)?;
         if common == SqlType::Unknown {
             common = SqlType::Text;
         }

@@ -1,5 +1,6 @@
 //! Expressions.
 
+use super::coerce::is_number;
 use super::operator::{negated, plain_binary};
 use super::row_value::row_of;
 use super::scope::Named;
@@ -311,10 +312,29 @@ impl Binder<'_> {
                 let condition = self.condition(typed, "NOT")?;
                 Ok(Typed::new(Expr::Not(Box::new(condition)), SqlType::Boolean))
             }
-            UnaryOperator::Plus => Ok(typed),
+            UnaryOperator::Plus if typed.sql_type == SqlType::Unknown => self.coerce(typed, &SqlType::Double),
+            UnaryOperator::Plus if is_number(&typed.sql_type) => Ok(typed),
+            UnaryOperator::Minus if typed.sql_type == SqlType::Unknown => {
+                Err(super::operator::not_unique("- unknown"))
+            }
+            UnaryOperator::Minus | UnaryOperator::Plus
+                if typed.sql_type != SqlType::Interval && !is_number(&typed.sql_type) =>
+            {
+                let message = format!("operator does not exist: {operator} {}", typed.sql_type);
+                Err(Error::new(SqlState::UNDEFINED_FUNCTION, message).with_hint(
+                    "No operator matches the given name and argument type. You might need to add an explicit type cast.",
+                ))
+            }
+            UnaryOperator::Plus => {
+                let message = "operator does not exist: + interval";
+                Err(Error::new(SqlState::UNDEFINED_FUNCTION, message))
+            }
             UnaryOperator::Minus if typed.sql_type == SqlType::Interval => {
                 let factor = Typed::literal(ScalarValue::Float64(Some(-1.0)), SqlType::Double);
                 self.function("fabius_multiply", vec![typed, factor])
+            }
+            UnaryOperator::Minus if matches!(typed.sql_type, SqlType::Real | SqlType::Double) => {
+                Ok(Typed::new(Expr::Negative(Box::new(typed.expr)), typed.sql_type))
             }
             UnaryOperator::Minus => {
                 let zero = match typed.sql_type {

@@ -16,6 +16,12 @@ pub(super) fn no_operator(operator: &str, left: &SqlType, right: &SqlType) -> Er
         .with_hint("No operator matches the given name and argument types. You might need to add explicit type casts.")
 }
 
+/// `42725` for operands that several operators of a name take.
+pub(super) fn not_unique(operands: &str) -> Error {
+    Error::new(SqlState(*b"42725"), format!("operator is not unique: {operands}"))
+        .with_hint("Could not choose a best candidate operator. You might need to add explicit type casts.")
+}
+
 impl Binder<'_> {
     /// A binary operator, except `AND` and `OR`.
     pub(super) fn binary(&mut self, left: Typed, operator: &BinaryOperator, right: Typed) -> Result<Typed> {
@@ -170,10 +176,7 @@ impl Binder<'_> {
         }
         let unknown = |typed: &Typed| typed.sql_type == T::Unknown;
         if unknown(&left) && unknown(&right) {
-            let message = format!("operator is not unique: unknown {symbol} unknown");
-            return Err(Error::new(SqlState(*b"42725"), message).with_hint(
-                "Could not choose a best candidate operator. You might need to add explicit type casts.",
-            ));
+            return Err(not_unique(&format!("unknown {symbol} unknown")));
         }
         let is_time =
             |t: &SqlType| matches!(t, T::Date | T::Time | T::Timestamp | T::TimestampTz | T::Interval);
@@ -196,7 +199,7 @@ impl Binder<'_> {
         if !is_number(&types.0) || !is_number(&types.1) {
             return Err(no_operator(symbol, &types.0, &types.1));
         }
-        let common = super::coerce::common_type(&types.0, &types.1)
+        let common = super::coerce::operand_type(&types.0, &types.1)
             .ok_or_else(|| no_operator(symbol, &types.0, &types.1))?;
         let (left, right, returns) = if let T::Numeric(_) = common {
             // Each keeps its own scale; integers have none.
@@ -213,7 +216,7 @@ impl Binder<'_> {
             };
             (self.coerce(left, &l)?, self.coerce(right, &r)?, returns)
         } else {
-            if common == T::Double && operation == Operation::Remainder {
+            if matches!(common, T::Real | T::Double) && operation == Operation::Remainder {
                 return Err(no_operator(symbol, &types.0, &types.1));
             }
             (self.coerce(left, &common)?, self.coerce(right, &common)?, common)
@@ -230,30 +233,27 @@ impl Binder<'_> {
     ) -> Result<Typed> {
         use SqlType as T;
         let (mut left, mut right) = (left, right);
-        // An unknown next to a moment is of its kind in a difference, else an interval; next to an interval, one.
-        if left.sql_type == T::Unknown {
-            let to = match (operation, &right.sql_type) {
-                (Operation::Subtract, moment) => moment.clone(),
-                (_, T::Interval) => T::Interval,
-                (_, _) => T::Interval,
-            };
-            left = self.coerce(left, &to)?;
-        }
-        if right.sql_type == T::Unknown {
-            let to = match (operation, &left.sql_type) {
-                (Operation::Subtract, moment @ (T::Date | T::Timestamp | T::TimestampTz | T::Time))
-                    if !matches!(right.expr, Expr::Literal(..)) || !looks_like_interval(&right) =>
-                {
-                    moment.clone()
+        // An unknown is what the other one is, if there is an operator of two such. Only an interval can be added to a timestamp;
+        // to a date several types can.
+        if [&left, &right].iter().any(|side| side.sql_type == T::Unknown) {
+            let is_left = left.sql_type == T::Unknown;
+            let to = match (operation, if is_left { &right.sql_type } else { &left.sql_type }) {
+                (Operation::Add, T::Date) => {
+                    let (left, right) = (&left.sql_type, &right.sql_type);
+                    return Err(not_unique(&format!("{left} {symbol} {right}")));
                 }
+                (Operation::Subtract, moment) => moment.clone(),
                 (Operation::Multiply | Operation::Divide, T::Interval) => T::Double,
                 _ => T::Interval,
             };
-            right = self.coerce(right, &to)?;
+            match is_left {
+                true => left = self.coerce(left, &to)?,
+                false => right = self.coerce(right, &to)?,
+            }
         }
         if operation == Operation::Add
             && (left.sql_type == T::Interval && right.sql_type != T::Interval
-                || is_integer(&left.sql_type) && right.sql_type == T::Date)
+                || (is_integer(&left.sql_type) || left.sql_type == T::Time) && right.sql_type == T::Date)
         {
             std::mem::swap(&mut left, &mut right);
         }
@@ -382,12 +382,6 @@ impl Binder<'_> {
         }
         self.coerce(typed, &SqlType::Boolean).map(|typed| typed.expr)
     }
-}
-
-fn looks_like_interval(typed: &Typed) -> bool {
-    typed
-        .unknown_text()
-        .is_some_and(|text| text.chars().any(|c| c.is_ascii_alphabetic()) && !text.contains('T'))
 }
 
 pub(in crate::query) fn plain_binary(left: Expr, operator: Operator, right: Expr) -> Expr {

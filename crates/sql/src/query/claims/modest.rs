@@ -4,6 +4,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::error::Result as FusionResult;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::expressions::{Column, Literal};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -53,6 +54,9 @@ enum Kept {
     Nothing,
     /// The order of its input, whose columns are its first.
     InputOrder,
+    /// Of each order, what comes before the first column that is computed: that values grow with what they are made of is claimed also
+    /// where some of them become null.
+    OrderOfColumns,
 }
 
 impl Kept {
@@ -70,12 +74,26 @@ impl Kept {
             (_, Some(filter)) => is_volatile(filter.predicate()),
             _ => false,
         };
+        let orders_what_is_computed = || {
+            plan.downcast_ref::<ProjectionExec>().is_some_and(|projection| {
+                let orders = plan.properties().equivalence_properties().oeq_class();
+                let mut columns = orders.iter().flat_map(|order| order.iter());
+                columns.any(|column| is_computed(projection, &column.expr))
+            })
+        };
         match () {
             () if is_join || is_volatile || is_union || plan.is::<AggregateExec>() => Some(Kept::Nothing),
             () if is_window => Some(Kept::InputOrder),
+            () if orders_what_is_computed() => Some(Kept::OrderOfColumns),
             () => None,
         }
     }
+}
+
+/// Whether what a projection gives is ordered by more than columns of its input.
+fn is_computed(projection: &ProjectionExec, by: &Arc<dyn PhysicalExpr>) -> bool {
+    let made_of = by.downcast_ref::<Column>().and_then(|column| projection.expr().get(column.index()));
+    made_of.is_none_or(|made_of| !made_of.expr.is::<Column>() && !made_of.expr.is::<Literal>())
 }
 
 /// The rows of an operator, without its claims.
@@ -93,6 +111,20 @@ impl Modest {
             && let [below] = input.children().as_slice()
         {
             claims.add_orderings(below.properties().equivalence_properties().oeq_class().clone());
+        }
+        if kept == Kept::OrderOfColumns
+            && let Some(projection) = input.downcast_ref::<ProjectionExec>()
+        {
+            claims = input.properties().equivalence_properties().clone();
+            let orders: Vec<Vec<_>> = claims
+                .oeq_class()
+                .iter()
+                .map(|order| {
+                    order.iter().take_while(|by| !is_computed(projection, &by.expr)).cloned().collect()
+                })
+                .collect();
+            claims.clear_orderings();
+            claims.add_orderings(orders);
         }
         let properties = input.properties().as_ref().clone().with_eq_properties(claims);
         Modest { input, properties: Arc::new(properties) }
@@ -139,6 +171,9 @@ impl ExecutionPlan for Modest {
         children: Vec<Arc<dyn ExecutionPlan>>,
     ) -> FusionResult<Arc<dyn ExecutionPlan>> {
         let input = children.into_iter().next().unwrap_or_else(|| self.input.clone());
+        if input.is::<Modest>() {
+            return Ok(input);
+        }
         Ok(Arc::new(match Kept::of(input.as_ref()) {
             Some(kept) => Modest::over(input, kept),
             // The same operator, beneath what only looks at its rows.

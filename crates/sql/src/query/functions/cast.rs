@@ -79,6 +79,8 @@ pub fn exists(from: &SqlType, to: &SqlType) -> bool {
     };
     match (from, to) {
         (a, b) if a == b || is_text(a) || is_text(b) => true,
+        (T::Numeric(_) | T::Real | T::Double | T::JsonB, T::Oid)
+        | (T::Oid, T::Numeric(_) | T::Real | T::Double) => false,
         (a, b) if is_number(a) && is_number(b) => true,
         (T::Boolean, T::Int) | (T::Int, T::Boolean) => true,
         (T::Date, T::Timestamp | T::TimestampTz) | (T::Json | T::JsonB, T::Json | T::JsonB) => true,
@@ -88,6 +90,29 @@ pub fn exists(from: &SqlType, to: &SqlType) -> bool {
         (T::Array(a), T::Array(b)) => exists(a, b),
         _ => false,
     }
+}
+
+/// Refuses to make a number or truth of what is none in JSON.
+///
+/// # Errors
+/// `22023`
+fn refuse_json(text: &str, to: &SqlType) -> Result<()> {
+    let (kind, fits) = match text.bytes().next() {
+        Some(b'{') => ("object", false),
+        Some(b'[') => ("array", false),
+        Some(b'"') => ("string", false),
+        Some(b'n') => ("null", false),
+        Some(b't' | b'f') => ("boolean", *to == SqlType::Boolean),
+        _ => ("numeric", *to != SqlType::Boolean),
+    };
+    if fits {
+        return Ok(());
+    }
+    let name = match to {
+        SqlType::Numeric(_) => "numeric".to_string(),
+        other => other.to_string(),
+    };
+    Err(Error::new(SqlState(*b"22023"), format!("cannot cast jsonb {kind} to type {name}")))
 }
 
 /// Converts a value from one type to another, as an explicit cast does.
@@ -109,13 +134,17 @@ pub fn convert(value: &Value, from: &SqlType, to: &SqlType, style: &TextStyle) -
         fit.ok_or_else(|| Error::new(SqlState::OUT_OF_RANGE, format!("{to} out of range")))
     };
     match (to, value) {
+        (T::Name, Value::Boolean(value)) => Ok(Value::Text(if *value { "t" } else { "f" }.into())),
         (T::Text | T::VarChar(_) | T::Char(_) | T::Name | T::Unknown | T::Void, value) => {
             from_text(&to_text(value, from, style), to, style)
         }
         (T::JsonB, Value::Text(text)) => from_text(text, to, style),
         (T::Json, Value::Text(text)) if matches!(from, T::JsonB) => Ok(Value::Text(text.clone())),
         (to, Value::Text(text)) => {
-            from_text(if *from == T::JsonB { text.trim_matches('"') } else { text }, to, style)
+            if *from == T::JsonB {
+                refuse_json(text, to)?;
+            }
+            from_text(text, to, style)
         }
         (T::Boolean, Value::Boolean(value)) => Ok(Value::Boolean(*value)),
         (T::Boolean, value) => Ok(Value::Boolean(value.as_integer().unwrap_or(0) != 0)),

@@ -82,29 +82,31 @@ pub fn definitions() -> Vec<Definition> {
         define("mod(int, int) int", |a, _| remainder(a).map(|v| Value::Int(v as i32))),
         define("mod(bigint, bigint) bigint", |a, _| remainder(a).map(Value::BigInt)),
         define("mod(numeric, numeric) numeric", |a, _| {
-            let (left, right) = (decimal_at(a), decimal_at(&a[1..]));
-            let scale = left.scale.max(right.scale);
-            let both = left.rescale(scale).zip(right.rescale(scale)).ok_or_else(numeric_overflow)?;
-            let mantissa = both.0.mantissa.checked_rem(both.1.mantissa).ok_or_else(zero)?;
-            Ok(Value::Numeric(Decimal { mantissa, scale }))
+            let (left, right) = at_one_scale(a)?;
+            let mantissa = left.mantissa.checked_rem(right.mantissa).ok_or_else(zero)?;
+            Ok(Value::Numeric(Decimal { mantissa, scale: left.scale }))
         }),
         define("div(numeric, numeric) numeric", |a, _| {
-            let (left, right) = (decimal_at(a), decimal_at(&a[1..]));
-            let scale = left.scale.max(right.scale);
-            let both = left.rescale(scale).zip(right.rescale(scale)).ok_or_else(numeric_overflow)?;
-            let mantissa = both.0.mantissa.checked_div(both.1.mantissa).ok_or_else(zero)?;
+            let (left, right) = at_one_scale(a)?;
+            let mantissa = left.mantissa.checked_div(right.mantissa).ok_or_else(zero)?;
             Ok(Value::Numeric(Decimal { mantissa, scale: 0 }))
         }),
+        define("gcd(int, int) int", |a, _| {
+            i32::try_from(common_divisor(a)).map(Value::Int).map_err(|_| out_of_range("integer"))
+        }),
+        define("gcd(numeric, numeric) numeric", |a, _| {
+            let (one, other) = at_one_scale(a)?;
+            let divisor = divisor_of(one.mantissa.unsigned_abs(), other.mantissa.unsigned_abs());
+            let mantissa = i128::try_from(divisor).map_err(|_| numeric_overflow())?;
+            Ok(Value::Numeric(Decimal { mantissa, scale: one.scale }))
+        }),
         define("gcd(bigint, bigint) bigint", |a, _| {
-            let (mut x, mut y) = (integer_at(a, 0).unsigned_abs(), integer_at(a, 1).unsigned_abs());
-            while y != 0 {
-                (x, y) = (y, x % y);
-            }
-            i64::try_from(x).map(Value::BigInt).map_err(|_| out_of_range("bigint"))
+            i64::try_from(common_divisor(a)).map(Value::BigInt).map_err(|_| out_of_range("bigint"))
         }),
         define("power(float8, float8) float8", power_of),
         define("pow(float8, float8) float8", power_of),
         define("power(numeric, numeric) numeric", |a, call| {
+            refuse_power(double_at(a, 0), double_at(a, 1))?;
             let result = pxfm::f_pow(double_at(a, 0), double_at(a, 1));
             Decimal::from_f64(result, scale_of(&call.returns))
                 .map(Value::Numeric)
@@ -117,7 +119,13 @@ pub fn definitions() -> Vec<Definition> {
             value => Ok(Value::Double(value.sqrt())),
         }),
         define("cbrt(float8) float8", |a, _| Ok(Value::Double(pxfm::f_cbrt(double_at(a, 0))))),
-        define("exp(float8) float8", |a, _| finite(pxfm::f_exp(double_at(a, 0)))),
+        define("exp(float8) float8", |a, _| {
+            let (power, value) = (double_at(a, 0), pxfm::f_exp(double_at(a, 0)));
+            if value == 0.0 && power.is_finite() {
+                return Err(Error::new(SqlState::OUT_OF_RANGE, "value out of range: underflow"));
+            }
+            finite(value)
+        }),
         define("ln(float8) float8", |a, _| logarithm(double_at(a, 0)).map(|v| Value::Double(pxfm::f_log(v)))),
         define("log(float8) float8", |a, _| {
             logarithm(double_at(a, 0)).map(|v| Value::Double(pxfm::f_log10(v)))
@@ -152,17 +160,21 @@ pub fn definitions() -> Vec<Definition> {
             }
             Ok(Value::Int(scale.into()))
         }),
+        define("lcm(numeric, numeric) numeric", |a, _| {
+            let (one, other) = at_one_scale(a)?;
+            let (x, y) = (one.mantissa.unsigned_abs(), other.mantissa.unsigned_abs());
+            let multiple = x.checked_div(divisor_of(x, y)).unwrap_or(0).checked_mul(y);
+            let mantissa = multiple.and_then(|multiple| i128::try_from(multiple).ok());
+            let mantissa = mantissa.ok_or_else(numeric_overflow)?;
+            Ok(Value::Numeric(Decimal { mantissa, scale: one.scale }))
+        }),
+        define("lcm(int, int) int", |a, _| {
+            let multiple = common_multiple(a).and_then(|multiple| i32::try_from(multiple).ok());
+            multiple.map(Value::Int).ok_or_else(|| out_of_range("integer"))
+        }),
         define("lcm(bigint, bigint) bigint", |a, _| {
-            let (x, y) = (integer_at(a, 0), integer_at(a, 1));
-            let (mut m, mut n) = (x.unsigned_abs(), y.unsigned_abs());
-            while n != 0 {
-                (m, n) = (n, m % n);
-            }
-            let multiple = x.unsigned_abs().checked_div(m).unwrap_or(0).checked_mul(y.unsigned_abs());
-            multiple
-                .and_then(|multiple| i64::try_from(multiple).ok())
-                .map(Value::BigInt)
-                .ok_or_else(|| out_of_range("bigint"))
+            let multiple = common_multiple(a).and_then(|multiple| i64::try_from(multiple).ok());
+            multiple.map(Value::BigInt).ok_or_else(|| out_of_range("bigint"))
         }),
         define("factorial(bigint) numeric", |a, _| {
             let n = integer_at(a, 0);
@@ -271,13 +283,47 @@ fn finite(value: f64) -> Result<Value> {
 
 fn power_of(a: &[Value], _: &super::Call) -> Result<Value> {
     let (base, exponent) = (double_at(a, 0), double_at(a, 1));
-    if base < 0.0 && exponent.fract() != 0.0 {
-        return Err(Error::new(
-            SqlState(*b"2201F"),
-            "a negative number raised to a non-integer power yields a complex result",
-        ));
-    }
+    refuse_power(base, exponent)?;
     finite(pxfm::f_pow(base, exponent))
+}
+
+/// # Errors
+/// `2201F` where a power is no number.
+fn refuse_power(base: f64, exponent: f64) -> Result<()> {
+    let reason = if base == 0.0 && exponent < 0.0 {
+        "zero raised to a negative power is undefined"
+    } else if base < 0.0 && exponent.is_finite() && exponent.fract() != 0.0 {
+        "a negative number raised to a non-integer power yields a complex result"
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(SqlState(*b"2201F"), reason))
+}
+
+/// Two numerics with as many digits after the point.
+fn at_one_scale(a: &[Value]) -> Result<(Decimal, Decimal)> {
+    let (left, right) = (decimal_at(a), decimal_at(&a[1..]));
+    let scale = left.scale.max(right.scale);
+    left.rescale(scale).zip(right.rescale(scale)).ok_or_else(numeric_overflow)
+}
+
+/// The greatest number that divides both.
+fn divisor_of(mut x: u128, mut y: u128) -> u128 {
+    while y != 0 {
+        (x, y) = (y, x % y);
+    }
+    x
+}
+
+fn common_divisor(a: &[Value]) -> u64 {
+    let (x, y) = (integer_at(a, 0).unsigned_abs(), integer_at(a, 1).unsigned_abs());
+    // It is no greater than either.
+    divisor_of(x.into(), y.into()) as u64
+}
+
+fn common_multiple(a: &[Value]) -> Option<u64> {
+    let (x, y) = (integer_at(a, 0).unsigned_abs(), integer_at(a, 1).unsigned_abs());
+    x.checked_div(common_divisor(a)).unwrap_or(0).checked_mul(y)
 }
 
 fn logarithm(value: f64) -> Result<f64> {

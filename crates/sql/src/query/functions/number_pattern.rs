@@ -12,6 +12,8 @@ use fabius_value::{Decimal, Error, Result, SqlState, Value};
 /// All of them.
 pub fn definitions() -> Vec<Definition> {
     vec![
+        define("to_char(int, text) text", to_char),
+        define("to_char(bigint, text) text", to_char),
         define("to_char(numeric, text) text", to_char),
         define("to_char(real, text) text", to_char),
         define("to_char(float8, text) text", to_char),

@@ -29,7 +29,11 @@ pub fn definitions() -> Vec<Definition> {
             Ok(Value::Int(text_at(a, 0).chars().next().map_or(0, |c| c as i32)))
         }),
         define("chr(int) text", |a, _| {
-            let character = u32::try_from(integer_at(a, 0)).ok().filter(|n| *n > 0).and_then(char::from_u32);
+            let number = integer_at(a, 0);
+            if number < 0 {
+                return Err(Error::new(SqlState(*b"22023"), "character number must be positive"));
+            }
+            let character = u32::try_from(number).ok().filter(|n| *n > 0).and_then(char::from_u32);
             character
                 .map(|c| Value::Text(c.into()))
                 .ok_or_else(|| Error::new(SqlState(*b"54000"), "requested character not valid for encoding"))
