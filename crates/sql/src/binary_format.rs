@@ -17,8 +17,8 @@
 //!
 //! Nothing here is trusted: what does not read as its type is an error of class 22.
 
+use crate::interval::{self, Interval};
 use crate::sql_type::{self, SqlType};
-use crate::text_format::interval::{self, Interval};
 use crate::text_format::{self, TextStyle};
 use fabius_value::{DataType, Decimal, Error, Result, SqlState, Value};
 

@@ -4,6 +4,7 @@ use super::constant::{Constant, Quoted};
 use super::stop::Place;
 use super::tree;
 use super::typing::held;
+use crate::interval::Interval;
 use crate::sql_type::SqlType;
 use fabius_program::syntax::tree::Expression;
 use fabius_value::{DataType, Value};
@@ -41,14 +42,6 @@ pub(super) enum Known {
     Parameter(usize),
     /// An interval, which programs do not hold.
     Interval(Interval),
-}
-
-/// An interval: PostgreSQL's three parts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Interval {
-    pub(super) months: i64,
-    pub(super) days: i64,
-    pub(super) micros: i64,
 }
 
 impl Bound {

@@ -1,10 +1,11 @@
 //! PostgreSQL's functions that programs have under their own name.
 
 use super::binder::Binder;
-use super::bound::{Bound, Interval, Known};
+use super::bound::{Bound, Known};
 use super::stop::{Bind, Place, beyond, wrong};
 use super::tree;
 use super::typing::{self, Category, Conversion, category, is_integer, is_number};
+use crate::interval::Interval;
 use crate::sql_type::SqlType;
 use fabius_value::{DataType, Value};
 use sqlparser::ast;

@@ -7,8 +7,8 @@ use super::literal;
 use super::stop::{Bind, beyond, wrong};
 use super::tree;
 use super::typing::{self, Category, Conversion, category, held};
+use crate::interval;
 use crate::sql_type::SqlType;
-use crate::text_format::interval;
 use crate::text_format::{self, TextStyle};
 use fabius_value::data_type::Family;
 use fabius_value::{DataType, Decimal, Error, Result, SqlState, Value, calendar};
@@ -21,7 +21,7 @@ impl Binder<'_> {
             Known::Literal(None) => Ok(Bound::constant(Value::Null, to.clone(), held(to)).at(place)),
             Known::Literal(Some(quoted)) if *to == SqlType::Interval => {
                 let interval = interval::read(quoted.text()).map_err(|error| self.error(error, place))?;
-                Ok(Bound::interval(interval.into()).at(place))
+                Ok(Bound::interval(interval).at(place))
             }
             Known::Literal(Some(_)) if matches!(to, SqlType::Array(_)) => {
                 beyond(format!("a literal of type {to}"))

@@ -8,9 +8,9 @@ use super::operator::is_calculation;
 use super::stop::{Bind, Place, Stop, beyond};
 use super::tree;
 use super::typing::{Category, Conversion, category};
+use crate::interval;
 use crate::planning::heed;
 use crate::sql_type::SqlType;
-use crate::text_format::interval;
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::{Expression, ExpressionKind};
 use fabius_value::DataType;
@@ -150,7 +150,7 @@ impl Binder<'_> {
         if let Some(field) = interval.last_field.as_ref().or(interval.leading_field.as_ref()) {
             read = read.cut(&field.to_string());
         }
-        Ok(Bound::interval(read.into()).at(place))
+        Ok(Bound::interval(read).at(place))
     }
 
     fn cast_expression(&mut self, operand: &Expr, to: &ast::DataType, place: Place) -> Bind<Bound> {

@@ -19,7 +19,7 @@
 //! | `constant` | values that are known, and how they come from literals |
 //! | `typing`, `conversion` | which types fit together; a value as one of another type |
 //! | `inputs` | parameters, numbers of sequences, what looks random |
-//! | `expression`, `operator`, `function`, `builtin`, `literal`, `temporal` | expressions |
+//! | `expression`, `operator`, `function`, `builtin`, `literal` | expressions |
 //! | `condition`, `access`, `from` | WHERE taken apart; ways to rows; FROM as loops |
 //! | `select`, `sorted`, `aggregate`, `subquery` | queries |
 //! | `array`, `virtual_relation` | arrays as lists; rows that are computed |
@@ -61,7 +61,6 @@ mod sorted;
 mod stop;
 mod subquery;
 mod table_function;
-mod temporal;
 pub(crate) mod tree;
 mod typing;
 mod untyped;

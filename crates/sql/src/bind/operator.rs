@@ -5,9 +5,10 @@ use super::bound::{Bound, Known};
 use super::constant::Step;
 use super::expression::{is_ordered, logic};
 use super::stop::{Bind, Place, beyond, wrong};
-use super::temporal;
 use super::tree;
 use super::typing::{self, Category, Conversion, category, is_integer, is_number, is_text};
+use crate::calendar;
+use crate::interval::Interval;
 use crate::sql_type::SqlType;
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::{Expression, ExpressionKind};
@@ -46,7 +47,7 @@ impl Binder<'_> {
     fn minus(&mut self, bound: Bound, place: Place) -> Bind<Bound> {
         match &bound.known {
             Known::Interval(interval) => {
-                return match temporal::scaled(*interval, -1) {
+                return match interval.checked_neg() {
                     Some(interval) => Ok(Bound::interval(interval).at(place)),
                     None => self.fail(b"22008", "interval out of range", place),
                 };
@@ -310,16 +311,16 @@ impl Binder<'_> {
                 let Known::Interval(interval) = right.known else {
                     return beyond("an interval that is computed");
                 };
-                let sign = if *operator == B::Minus { -1 } else { 1 };
-                let Some(interval) = temporal::scaled(interval, sign) else {
+                let moved = if *operator == B::Minus { interval.checked_neg() } else { Some(interval) };
+                let Some(interval) = moved else {
                     return self.fail(b"22008", "interval out of range", place);
                 };
                 self.moved(left, interval, place)
             }
             (C::Interval, B::Plus | B::Minus, C::Interval) => match (left.known, right.known) {
                 (Known::Interval(left), Known::Interval(right)) => {
-                    let sign = if *operator == B::Minus { -1 } else { 1 };
-                    let sum = temporal::scaled(right, sign).and_then(|right| temporal::sum(left, right));
+                    let right = if *operator == B::Minus { right.checked_neg() } else { Some(right) };
+                    let sum = right.and_then(|right| left.checked_add(right));
                     match sum {
                         Some(sum) => Ok(Bound::interval(sum).at(place)),
                         None => self.fail(b"22008", "interval out of range", place),
@@ -329,7 +330,7 @@ impl Binder<'_> {
             },
             (C::Interval, B::Multiply, C::Number) => {
                 match (left.known, right.value().and_then(Value::as_integer)) {
-                    (Known::Interval(interval), Some(by)) => match temporal::scaled(interval, by) {
+                    (Known::Interval(interval), Some(by)) => match interval.scaled(|part| part * by as f64) {
                         Some(interval) => Ok(Bound::interval(interval).at(place)),
                         None => self.fail(b"22008", "interval out of range", place),
                     },
@@ -368,7 +369,7 @@ impl Binder<'_> {
     }
 
     /// A moment moved by an interval; by whole days a program does it, else it must be known.
-    fn moved(&mut self, bound: Bound, interval: super::bound::Interval, place: Place) -> Bind<Bound> {
+    fn moved(&mut self, bound: Bound, interval: Interval, place: Place) -> Bind<Bound> {
         if bound.sql_type == SqlType::TimestampTz {
             self.in_utc()?;
         }
@@ -376,8 +377,8 @@ impl Binder<'_> {
             SqlType::Date => SqlType::Timestamp,
             ref other => other.clone(),
         };
-        if let Some(micros) = bound.value().and_then(temporal::micros_of) {
-            return match temporal::moved(micros, interval) {
+        if let Some(micros) = bound.value().and_then(calendar::micros_of) {
+            return match calendar::add_interval(micros, interval) {
                 Some(micros) => {
                     Ok(Bound::constant(Value::Timestamp(micros), sql_type, DataType::Timestamp).at(place))
                 }

@@ -3,9 +3,9 @@
 //! Arrow's types say less than SQL's: `uuid` is its bytes, `time` its microseconds, `json` its text. The binder
 //! keeps the SQL types; here they only choose a representation.
 
+use crate::interval::Interval;
 use crate::query::failure::internal;
 use crate::sql_type::{FREE_SCALE, SqlType};
-use crate::text_format::interval::{self, Interval};
 use crate::text_format::{self, TextStyle};
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BinaryBuilder, BooleanBuilder, Date32Builder, Decimal128Builder,
@@ -53,27 +53,6 @@ pub fn arrow_type(sql_type: &SqlType) -> DataType {
         SqlType::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
         SqlType::Array(element) => DataType::List(Arc::new(Field::new("item", arrow_type(element), true))),
         _ => DataType::Utf8,
-    }
-}
-
-/// An interval as functions see it: one row of months, days and microseconds.
-pub fn interval_value(months: i32, days: i32, micros: i64) -> Value {
-    Value::List(vec![vec![Value::Int(months), Value::Int(days), Value::BigInt(micros)]])
-}
-
-/// Months, days and microseconds of an interval.
-pub fn interval_parts(value: &Value) -> Option<(i32, i32, i64)> {
-    match value {
-        Value::List(rows) => match rows.first()?.as_slice() {
-            [Value::Int(months), Value::Int(days), Value::BigInt(micros)] => Some((*months, *days, *micros)),
-            _ => None,
-        },
-        // As it is stored, and as clients give it.
-        Value::Text(text) => {
-            let Interval { months, days, micros } = interval::read(text).ok()?;
-            Some((months, days, micros))
-        }
-        _ => None,
     }
 }
 
@@ -153,8 +132,8 @@ pub fn column<'a>(values: impl ExactSizeIterator<Item = &'a Value>, sql_type: &S
         SqlType::Interval => {
             let mut builder = IntervalMonthDayNanoBuilder::with_capacity(n);
             for value in values {
-                match interval_parts(value) {
-                    Some((months, days, micros)) => {
+                match Interval::of_value(value) {
+                    Some(Interval { months, days, micros }) => {
                         let nanos = micros.checked_mul(1000).ok_or_else(|| {
                             fabius_value::Error::new(
                                 fabius_value::SqlState::DATETIME_OVERFLOW,
@@ -233,7 +212,8 @@ pub fn value_at(column: &ArrayRef, at: usize, sql_type: &SqlType) -> Value {
         }
         DataType::Interval(IntervalUnit::MonthDayNano) => {
             let interval = column.as_primitive::<IntervalMonthDayNanoType>().value(at);
-            interval_value(interval.months, interval.days, interval.nanoseconds / 1000)
+            let micros = interval.nanoseconds / 1000;
+            Interval { months: interval.months, days: interval.days, micros }.into_value()
         }
         DataType::List(_) => {
             let items = column.as_list::<i32>().value(at);

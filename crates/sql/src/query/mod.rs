@@ -34,7 +34,6 @@
 mod apply;
 pub mod arrow_column;
 mod bind;
-pub mod calendar;
 mod claims;
 mod equalities;
 mod extent;

@@ -1,8 +1,8 @@
 //! Values of queries as text and from text, as PostgreSQL writes and reads them in casts.
 
-use crate::query::arrow_column::{interval_parts, interval_value, scale_of};
+use crate::interval::{self, Interval};
+use crate::query::arrow_column::scale_of;
 use crate::sql_type::SqlType;
-use crate::text_format::interval::{self, Interval};
 use crate::text_format::{self, TextStyle};
 use fabius_value::{Decimal, Error, Result, SqlState, Value};
 
@@ -10,8 +10,8 @@ use fabius_value::{Decimal, Error, Result, SqlState, Value};
 pub fn to_text(value: &Value, sql_type: &SqlType, style: &TextStyle) -> String {
     match (sql_type, value) {
         (_, Value::Null) => String::new(),
-        (SqlType::Interval, value) => match interval_parts(value) {
-            Some((months, days, micros)) => interval::write(Interval { months, days, micros }),
+        (SqlType::Interval, value) => match Interval::of_value(value) {
+            Some(interval) => interval::write(interval),
             None => value.to_string(),
         },
         (SqlType::Array(element), Value::List(rows)) => array_text(rows, element, style),
@@ -163,10 +163,7 @@ pub fn from_text(text: &str, sql_type: &SqlType, style: &TextStyle) -> Result<Va
                 serde_json::from_str(text).map_err(|error| json_error(&error, "jsonb"))?;
             Value::Text(crate::query::functions::json::printed(&json))
         }
-        SqlType::Interval => {
-            let Interval { months, days, micros } = interval::read(text)?;
-            interval_value(months, days, micros)
-        }
+        SqlType::Interval => interval::read(text)?.into_value(),
         SqlType::Array(element) => array(trimmed, element, style)?,
     })
 }

@@ -11,7 +11,6 @@
 
 pub(crate) mod array_literal;
 mod calendar;
-pub mod interval;
 mod read;
 
 pub(crate) use calendar::Zone;

@@ -1,6 +1,7 @@
 //! Text to values, as PostgreSQL's input functions read it.
 
-use super::{TextStyle, calendar, interval};
+use super::{TextStyle, calendar};
+use crate::interval;
 use crate::sql_type::SqlType;
 use fabius_value::{DataType, Decimal, Error, Result, SqlState, Value};
 

@@ -1,8 +1,7 @@
 //! Functions of arrays.
 
 use super::{Definition, array_of, define, elements_at, integer_at, text_at, truth_at};
-use crate::query::arrow_column::{interval_parts, interval_value};
-use crate::query::calendar;
+use crate::interval::Interval;
 use crate::sql_type::SqlType;
 use fabius_value::{Error, Result, SqlState, Value};
 use std::cmp::Ordering;
@@ -116,21 +115,20 @@ pub fn definitions() -> Vec<Definition> {
         define("fabius_percentile_disc(anyarray, float8[]) anyarray", |a, _| each_share(a, first_from)),
         define("fabius_interval_sum(interval[], bool) interval", |a, _| {
             let elements = elements_at(a, 0);
+            // Parts may become too large in between.
             let mut sum = (0i64, 0i64, 0i64);
-            for (months, days, micros) in elements.iter().filter_map(interval_parts) {
+            for Interval { months, days, micros } in elements.iter().filter_map(Interval::of_value) {
                 sum = (sum.0 + i64::from(months), sum.1 + i64::from(days), sum.2.saturating_add(micros));
             }
             if elements.is_empty() {
                 return Ok(Value::Null);
             }
-            let whole = |part: i64| i32::try_from(part).map_err(|_| calendar::out_of_range("interval"));
-            let total = interval_value(whole(sum.0)?, whole(sum.1)?, sum.2);
+            let mut total = Interval::of_parts(sum.0, sum.1, sum.2);
             let is_average = truth_at(a, 1);
             if is_average {
-                super::moment::scaled(&[total], |part| part / elements.len() as f64)
-            } else {
-                Ok(total)
+                total = total.and_then(|total| total.scaled(|part| part / elements.len() as f64));
             }
+            super::moment::or_out_of_range(total)
         }),
         define("fabius_mode(anyarray) anyelement", |a, _| {
             // The values are in order: equal ones stand together.
@@ -268,7 +266,7 @@ pub fn compare(left: &Value, right: &Value) -> Option<Ordering> {
     Some(match (left, right) {
         (V::Null, _) | (_, V::Null) => return None,
         (V::List(_), V::List(_)) => {
-            let span = |value| interval_parts(value).map(|(m, d, u)| calendar::interval_span(m, d, u));
+            let span = |value| Interval::of_value(value).map(Interval::span);
             match (span(left), span(right)) {
                 (Some(left), Some(right)) => left.cmp(&right),
                 _ => return compare_arrays(left, right),
@@ -324,7 +322,7 @@ fn order(element: &Value, key: &mut Vec<u8>) {
         V::Date(days) => whole(i128::from(*days), key),
         V::Timestamp(micros) => whole(i128::from(*micros), key),
         V::List(_) => {
-            let span = interval_parts(element).map(|(m, d, u)| calendar::interval_span(m, d, u));
+            let span = Interval::of_value(element).map(Interval::span);
             whole(span.unwrap_or_default(), key);
         }
         V::SmallInt(_) | V::Int(_) | V::BigInt(_) => {

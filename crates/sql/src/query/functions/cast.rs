@@ -1,8 +1,9 @@
 //! Conversions between types.
 
 use super::row_function::{column_name, for_each_row, signature_of};
-use crate::query::arrow_column::{arrow_type, interval_parts, interval_value, scale_of};
-use crate::query::calendar;
+use crate::calendar;
+use crate::interval::Interval;
+use crate::query::arrow_column::{arrow_type, scale_of};
 use crate::query::value_text::{fit_numeric, from_text, to_text};
 use crate::sql_type::SqlType;
 use crate::text_format::TextStyle;
@@ -209,10 +210,12 @@ pub fn convert(value: &Value, from: &SqlType, to: &SqlType, style: &TextStyle) -
             .ok_or_else(|| calendar::out_of_range("timestamp")),
         (T::Time, Value::Timestamp(micros)) => Ok(Value::BigInt(micros.rem_euclid(calendar::DAY))),
         (T::Time, interval @ Value::List(_)) => {
-            let (_, _, micros) = interval_parts(interval).unwrap_or_default();
+            let Interval { micros, .. } = Interval::of_value(interval).unwrap_or_default();
             Ok(Value::BigInt(micros.rem_euclid(calendar::DAY)))
         }
-        (T::Interval, Value::BigInt(micros)) => Ok(interval_value(0, 0, *micros)),
+        (T::Interval, Value::BigInt(micros)) => {
+            Ok(Interval { micros: *micros, ..Interval::default() }.into_value())
+        }
         (T::Array(element), Value::List(rows)) => {
             let from = if let T::Array(element) = from { element } else { from };
             let rows =

@@ -1,8 +1,9 @@
 //! Functions of dates, times and intervals.
 
 use super::{Call, Definition, define, double_at, integer_at, text_at};
-use crate::query::arrow_column::{interval_parts, interval_value, scale_of};
-use crate::query::calendar::{self, DAY, Fields, HOUR, SECOND};
+use crate::calendar::{self, DAY, Fields, HOUR, SECOND, is_infinite};
+use crate::interval::Interval;
+use crate::query::arrow_column::scale_of;
 use crate::sql_type::SqlType;
 use crate::text_format::Zone;
 use fabius_value::{Decimal, Error, Result, SqlState, Value};
@@ -44,14 +45,17 @@ pub fn definitions() -> Vec<Definition> {
         define("date_trunc(text, timestamp) timestamp", date_trunc),
         define("date_trunc(text, timestamptz, text?) timestamptz", date_trunc),
         define("date_trunc(text, interval) interval", |a, _| {
-            let (months, days, micros) = interval_parts(&a[1]).unwrap_or_default();
-            Ok(match text_at(a, 0) {
-                "year" => interval_value(months / 12 * 12, 0, 0),
-                "month" => interval_value(months, 0, 0),
-                "day" => interval_value(months, days, 0),
-                "hour" => interval_value(months, days, micros / HOUR * HOUR),
-                "minute" => interval_value(months, days, micros / (60 * SECOND) * 60 * SECOND),
-                _ => interval_value(months, days, micros / SECOND * SECOND),
+            let field = text_at(a, 0).to_lowercase();
+            if field.trim_end_matches('s') == "week" {
+                return Err(Error::new(
+                    SqlState::NOT_SUPPORTED,
+                    "unit \"week\" not supported for type interval",
+                )
+                .with_detail("Months usually have fractional weeks."));
+            }
+            interval_at(a, 1).truncated(&field).map(Interval::into_value).ok_or_else(|| {
+                let message = format!("unit \"{field}\" not recognized for type interval");
+                Error::new(SqlState::INVALID_PARAMETER, message)
             })
         }),
         define("age(timestamp, timestamp) interval", |a, _| age(moment_at(a, 0), moment_at(a, 1))),
@@ -71,7 +75,7 @@ pub fn definitions() -> Vec<Definition> {
             Ok(Value::Text(format_moment(local, text_at(a, 1), Some(zone))))
         }),
         define("to_char(interval, text) text", |a, _| {
-            let (months, days, micros) = interval_parts(&a[0]).unwrap_or_default();
+            let Interval { months, days, micros } = interval_at(a, 0);
             // Its fields are those of a moment; the first day of a month is none of a span.
             let (years, months) = (i64::from(months / 12), i64::from(months % 12));
             let f = Fields { year: years, month: months, day: days.into(), ..calendar::fields_of(micros) };
@@ -130,24 +134,23 @@ pub fn definitions() -> Vec<Definition> {
             let micros = integer_at(a, 4) * HOUR
                 + integer_at(a, 5) * 60 * SECOND
                 + (double_at(a, 6) * 1e6).round() as i64;
-            Ok(interval_value(months as i32, days as i32, micros))
+            or_out_of_range(Interval::of_parts(months, days, micros))
         }),
         define("justify_days(interval) interval", |a, _| {
-            let (months, days, micros) = interval_parts(&a[0]).unwrap_or_default();
+            let Interval { months, days, micros } = interval_at(a, 0);
             let (months, days) = carried(months.into(), days.into(), 30);
-            Ok(interval_value(months as i32, days as i32, micros))
+            or_out_of_range(Interval::of_parts(months, days, micros))
         }),
         define("justify_hours(interval) interval", |a, _| {
-            let (months, days, micros) = interval_parts(&a[0]).unwrap_or_default();
+            let Interval { months, days, micros } = interval_at(a, 0);
             let (days, micros) = carried(days.into(), micros, DAY);
-            Ok(interval_value(months, days as i32, micros))
+            or_out_of_range(Interval::of_parts(months.into(), days, micros))
         }),
         define("justify_interval(interval) interval", |a, _| {
-            let (months, days, micros) = interval_parts(&a[0]).unwrap_or_default();
             // A month is 30 days, and all parts have one sign.
-            let all = calendar::interval_span(0, days, micros) + i128::from(months) * 30 * i128::from(DAY);
+            let all = interval_at(a, 0).span();
             let (days, micros) = (all / i128::from(DAY), all % i128::from(DAY));
-            Ok(interval_value((days / 30) as i32, (days % 30) as i32, micros as i64))
+            or_out_of_range(Interval::of_parts((days / 30) as i64, (days % 30) as i64, micros as i64))
         }),
         define("isfinite(date) bool", |a, _| {
             Ok(Value::Boolean(!matches!(a[0], Value::Date(i32::MAX | i32::MIN))))
@@ -165,20 +168,26 @@ pub fn definitions() -> Vec<Definition> {
             Ok(Value::Timestamp(zone(text_at(a, 0))?.local(moment_at(a, 1))))
         }),
         // Behind `+`, `-`, `*`, `/` and comparisons.
-        define("fabius_add(timestamp, interval) timestamp", |a, _| moved(moment_at(a, 0), a, 1)),
-        define("fabius_add(timestamptz, interval) timestamptz", |a, c| moved_in_zone(a, c, 1)),
-        define("fabius_subtract(timestamp, interval) timestamp", |a, _| moved(moment_at(a, 0), a, -1)),
-        define("fabius_subtract(timestamptz, interval) timestamptz", |a, c| moved_in_zone(a, c, -1)),
+        define("fabius_add(timestamp, interval) timestamp", |a, _| moved(moment_at(a, 0), interval_at(a, 1))),
+        define("fabius_add(timestamptz, interval) timestamptz", |a, c| {
+            moved_in_zone(moment_at(a, 0), interval_at(a, 1), c)
+        }),
+        define("fabius_subtract(timestamp, interval) timestamp", |a, _| {
+            moved(moment_at(a, 0), back_at(a, 1)?)
+        }),
+        define("fabius_subtract(timestamptz, interval) timestamptz", |a, c| {
+            moved_in_zone(moment_at(a, 0), back_at(a, 1)?, c)
+        }),
         define("fabius_add(time, interval) time", |a, _| {
-            let (_, _, micros) = interval_parts(&a[1]).unwrap_or_default();
+            let Interval { micros, .. } = interval_at(a, 1);
             Ok(Value::BigInt((integer_at(a, 0) + micros).rem_euclid(DAY)))
         }),
         define("fabius_subtract(time, interval) time", |a, _| {
-            let (_, _, micros) = interval_parts(&a[1]).unwrap_or_default();
+            let Interval { micros, .. } = interval_at(a, 1);
             Ok(Value::BigInt((integer_at(a, 0) - micros).rem_euclid(DAY)))
         }),
         define("fabius_subtract(time, time) interval", |a, _| {
-            Ok(interval_value(0, 0, integer_at(a, 0) - integer_at(a, 1)))
+            or_out_of_range(Interval::of_parts(0, 0, integer_at(a, 0) - integer_at(a, 1)))
         }),
         define("fabius_add(date, int) date", |a, _| shifted(a, 1)),
         define("fabius_subtract(date, int) date", |a, _| shifted(a, -1)),
@@ -191,16 +200,21 @@ pub fn definitions() -> Vec<Definition> {
         }),
         define("fabius_subtract(timestamp, timestamp) interval", between),
         define("fabius_subtract(timestamptz, timestamptz) interval", between),
-        define("fabius_add(interval, interval) interval", |a, _| combined(a, 1)),
-        define("fabius_subtract(interval, interval) interval", |a, _| combined(a, -1)),
-        define("fabius_multiply(interval, float8) interval", |a, _| scaled(a, |part| part * double_at(a, 1))),
+        define("fabius_add(interval, interval) interval", |a, _| {
+            or_out_of_range(interval_at(a, 0).checked_add(interval_at(a, 1)))
+        }),
+        define("fabius_subtract(interval, interval) interval", |a, _| {
+            or_out_of_range(interval_at(a, 0).checked_add(back_at(a, 1)?))
+        }),
+        define("fabius_multiply(interval, float8) interval", |a, _| {
+            or_out_of_range(interval_at(a, 0).scaled(|part| part * double_at(a, 1)))
+        }),
         define("fabius_divide(interval, float8) interval", |a, _| match double_at(a, 1) {
             0.0 => Err(Error::new(SqlState::DIVISION_BY_ZERO, "division by zero")),
-            divisor => scaled(a, |part| part / divisor),
+            divisor => or_out_of_range(interval_at(a, 0).scaled(|part| part / divisor)),
         }),
         define("fabius_span(interval) numeric", |a, _| {
-            let (months, days, micros) = interval_parts(&a[0]).unwrap_or_default();
-            Ok(Value::Numeric(Decimal { mantissa: calendar::interval_span(months, days, micros), scale: 0 }))
+            Ok(Value::Numeric(Decimal { mantissa: interval_at(a, 0).span(), scale: 0 }))
         }),
         define("fabius_series(timestamp, timestamp, interval) timestamp[]", series),
         define("fabius_series(timestamptz, timestamptz, interval) timestamptz[]", series),
@@ -234,7 +248,7 @@ fn local_now(call: &Call) -> i64 {
 }
 
 fn date_bin(a: &[Value], _: &Call) -> Result<Value> {
-    let (months, days, micros) = interval_parts(&a[0]).unwrap_or_default();
+    let Interval { months, days, micros } = interval_at(a, 0);
     let width = i128::from(days) * i128::from(DAY) + i128::from(micros);
     if months != 0 {
         return Err(crate::query::failure::unsupported(
@@ -255,32 +269,35 @@ fn zone(name: &str) -> Result<Zone> {
 }
 
 /// Days and months go by the session's clock, hours by all.
-fn moved_in_zone(a: &[Value], call: &Call, sign: i64) -> Result<Value> {
-    let (months, days, micros) = interval_parts(&a[1]).unwrap_or_default();
+fn moved_in_zone(moment: i64, interval: Interval, call: &Call) -> Result<Value> {
     let style = &call.environment.style;
-    if style.is_utc() || (months == 0 && days == 0) {
-        return moved(moment_at(a, 0), a, sign);
+    if style.is_utc() || (interval.months == 0 && interval.days == 0) {
+        return moved(moment, interval);
     }
-    let by_days = [Value::Null, interval_value(months, days, 0)];
-    let Value::Timestamp(local) = moved(style.local(moment_at(a, 0)), &by_days, sign)? else {
-        return Ok(Value::Null);
-    };
-    moved(style.moment(local), &[Value::Null, interval_value(0, 0, micros)], sign)
+    let by_days = Interval { micros: 0, ..interval };
+    let Value::Timestamp(local) = moved(style.local(moment), by_days)? else { return Ok(Value::Null) };
+    moved(style.moment(local), Interval { micros: interval.micros, ..Interval::default() })
 }
 
-fn moved(moment: i64, a: &[Value], sign: i64) -> Result<Value> {
-    if is_infinite(moment) {
-        return Ok(Value::Timestamp(moment));
-    }
-    let (months, days, micros) = interval_parts(&a[1]).unwrap_or_default();
-    calendar::add_interval(
-        moment,
-        sign * i64::from(months),
-        sign * i64::from(days),
-        micros.saturating_mul(sign),
-    )
-    .map(Value::Timestamp)
-    .ok_or_else(|| calendar::out_of_range("timestamp"))
+fn moved(moment: i64, interval: Interval) -> Result<Value> {
+    let moved = calendar::add_interval(moment, interval);
+    moved.map(Value::Timestamp).ok_or_else(|| calendar::out_of_range("timestamp"))
+}
+
+/// The interval that an argument is.
+fn interval_at(a: &[Value], at: usize) -> Interval {
+    a.get(at).and_then(Interval::of_value).unwrap_or_default()
+}
+
+/// The same, back.
+fn back_at(a: &[Value], at: usize) -> Result<Interval> {
+    interval_at(a, at).checked_neg().ok_or_else(|| calendar::out_of_range("interval"))
+}
+
+/// # Errors
+/// `22008` if a part was too large.
+pub(super) fn or_out_of_range(interval: Option<Interval>) -> Result<Value> {
+    interval.map(Interval::into_value).ok_or_else(|| calendar::out_of_range("interval"))
 }
 
 /// The time from one moment to another.
@@ -290,11 +307,7 @@ fn between(a: &[Value], _: &Call) -> Result<Value> {
         return Err(Error::new(SqlState::DATETIME_OVERFLOW, "cannot subtract infinite timestamps"));
     }
     let micros = later.checked_sub(earlier).ok_or_else(|| calendar::out_of_range("interval"))?;
-    Ok(interval_value(0, (micros / DAY) as i32, micros % DAY))
-}
-
-fn is_infinite(moment: i64) -> bool {
-    matches!(moment, i64::MAX | i64::MIN)
+    or_out_of_range(Interval::of_parts(0, micros / DAY, micros % DAY))
 }
 
 fn shifted(a: &[Value], sign: i64) -> Result<Value> {
@@ -305,41 +318,11 @@ fn shifted(a: &[Value], sign: i64) -> Result<Value> {
     i32::try_from(days).map(Value::Date).map_err(|_| calendar::out_of_range("date"))
 }
 
-fn combined(a: &[Value], sign: i32) -> Result<Value> {
-    let (left, right) =
-        (interval_parts(&a[0]).unwrap_or_default(), interval_parts(&a[1]).unwrap_or_default());
-    let sum = (|| {
-        Some(interval_value(
-            left.0.checked_add(right.0.checked_mul(sign)?)?,
-            left.1.checked_add(right.1.checked_mul(sign)?)?,
-            left.2.checked_add(right.2.checked_mul(sign.into())?)?,
-        ))
-    })();
-    sum.ok_or_else(|| calendar::out_of_range("interval"))
-}
-
-/// An interval each of whose parts is scaled: what is no whole month becomes days, what is no whole day time, each part for
-/// itself, so that they may have other signs.
-pub(super) fn scaled(a: &[Value], scale: impl Fn(f64) -> f64) -> Result<Value> {
-    const DAY_SECONDS: f64 = 86_400.0;
-    let in_millionths = |number: f64| (number * 1e6).round_ties_even() / 1e6;
-    let (months, days, micros) = interval_parts(&a[0]).unwrap_or_default();
-    let (all_months, all_days) = (scale(months.into()), scale(days.into()));
-    let month_days = in_millionths(all_months.fract() * 30.0);
-    let seconds = in_millionths((all_days.fract() + month_days.fract()) * DAY_SECONDS);
-    let days = all_days.trunc() + (seconds / DAY_SECONDS).trunc() + month_days.trunc();
-    let micros = (scale(micros as f64) + seconds % DAY_SECONDS * 1e6).round_ties_even();
-    if all_months.abs() > 2e9 || days.abs() > 2e9 || micros.abs() > 9e18 {
-        return Err(calendar::out_of_range("interval"));
-    }
-    Ok(interval_value(all_months.trunc() as i32, days as i32, micros as i64))
-}
-
 fn series(a: &[Value], call: &Call) -> Result<Value> {
     let is_zoned = call.types.first() == Some(&SqlType::TimestampTz) && !call.environment.style.is_utc();
     let (mut at, to) = (moment_at(a, 0), moment_at(a, 1));
-    let (months, days, micros) = interval_parts(&a[2]).unwrap_or_default();
-    let step = calendar::interval_span(months, days, micros);
+    let interval = interval_at(a, 2);
+    let step = interval.span();
     if step == 0 {
         return Err(Error::new(SqlState::INVALID_PARAMETER, "step size cannot equal zero"));
     }
@@ -349,8 +332,7 @@ fn series(a: &[Value], call: &Call) -> Result<Value> {
         if moments.len() > 10_000_000 {
             return Err(Error::new(SqlState::PROGRAM_LIMIT, "array size exceeds the maximum allowed"));
         }
-        let step = [Value::Timestamp(at), a[2].clone()];
-        let next = if is_zoned { moved_in_zone(&step, call, 1)? } else { moved(at, &step, 1)? };
+        let next = if is_zoned { moved_in_zone(at, interval, call)? } else { moved(at, interval)? };
         at = moment_at(&[next], 0);
     }
     Ok(super::array_of(moments))
@@ -434,7 +416,7 @@ fn millionths(a: &[Value], call: &Call) -> Result<i128> {
         Error::new(SqlState::INVALID_PARAMETER, format!("unit \"{name}\" not recognized for type {sql_type}"))
     };
     if let SqlType::Interval = sql_type {
-        let (months, days, micros) = interval_parts(&a[1]).unwrap_or_default();
+        let Interval { months, days, micros } = interval_at(a, 1);
         let whole = |value: i64| i128::from(value) * 1_000_000;
         return Ok(match name.trim_end_matches('s') {
             "year" => whole((months / 12).into()),
@@ -538,9 +520,7 @@ fn truncated(moment: i64, unit: &str) -> Result<i64> {
 /// The difference in years, months, days and time.
 fn age(later: i64, earlier: i64) -> Result<Value> {
     if later < earlier {
-        let Value::List(rows) = age(earlier, later)? else { return Ok(Value::Null) };
-        let (months, days, micros) = interval_parts(&Value::List(rows)).unwrap_or_default();
-        return Ok(interval_value(-months, -days, -micros));
+        return or_out_of_range(back_at(&[age(earlier, later)?], 0).ok());
     }
     let (a, b) = (calendar::fields_of(later), calendar::fields_of(earlier));
     let mut months = (a.year - b.year) * 12 + a.month - b.month;
@@ -554,7 +534,7 @@ fn age(later: i64, earlier: i64) -> Result<Value> {
         days += calendar::month_length(b.year, b.month);
         months -= 1;
     }
-    Ok(interval_value(months as i32, days as i32, micros))
+    or_out_of_range(Interval::of_parts(months, days, micros))
 }
 
 const MONTHS: [&str; 12] = [

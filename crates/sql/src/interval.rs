@@ -1,9 +1,9 @@
-//! Intervals to text and back.
+//! Intervals: their text, their arithmetic, and how values hold them.
 //!
 //! An interval has three parts, since months have no fixed number of days and days none of hours. What a text says in
 //! fractions of a unit goes into the smaller parts: half a month is 15 days, half a day is 12 hours, half a year six months.
 
-use fabius_value::{Error, Result, SqlState};
+use fabius_value::{Error, Result, SqlState, Value};
 
 const SECOND: i64 = 1_000_000;
 const MINUTE: i64 = 60 * SECOND;
@@ -22,17 +22,101 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// One with these parts; `None` if a part is too large.
+    pub fn of_parts(months: i64, days: i64, micros: i64) -> Option<Interval> {
+        Some(Interval { months: months.try_into().ok()?, days: days.try_into().ok()?, micros })
+    }
+
+    /// What a value is that functions of queries see, stored or given by a client: one row of months, days and microseconds, or text.
+    pub fn of_value(value: &Value) -> Option<Interval> {
+        match value {
+            Value::List(rows) => match rows.first()?.as_slice() {
+                [Value::Int(months), Value::Int(days), Value::BigInt(micros)] => {
+                    Some(Interval { months: *months, days: *days, micros: *micros })
+                }
+                _ => None,
+            },
+            Value::Text(text) => read(text).ok(),
+            _ => None,
+        }
+    }
+
+    /// The value that functions of queries see: one row of months, days and microseconds.
+    pub fn into_value(self) -> Value {
+        Value::List(vec![vec![Value::Int(self.months), Value::Int(self.days), Value::BigInt(self.micros)]])
+    }
+
+    /// Both together, part by part; `None` if a part becomes too large.
+    pub fn checked_add(self, other: Interval) -> Option<Interval> {
+        Some(Interval {
+            months: self.months.checked_add(other.months)?,
+            days: self.days.checked_add(other.days)?,
+            micros: self.micros.checked_add(other.micros)?,
+        })
+    }
+
+    /// The interval back; `None` if a part becomes too large.
+    pub fn checked_neg(self) -> Option<Interval> {
+        Some(Interval {
+            months: self.months.checked_neg()?,
+            days: self.days.checked_neg()?,
+            micros: self.micros.checked_neg()?,
+        })
+    }
+
+    /// Each part scaled for itself: what is no whole month becomes days, what is no whole day time, so that parts may have other signs.
+    /// `None` if a part becomes too large.
+    pub fn scaled(self, scale: impl Fn(f64) -> f64) -> Option<Interval> {
+        const DAY_SECONDS: f64 = 86_400.0;
+        let in_millionths = |number: f64| (number * 1e6).round_ties_even() / 1e6;
+        let (all_months, all_days) = (scale(self.months.into()), scale(self.days.into()));
+        let month_days = in_millionths(all_months.fract() * 30.0);
+        let seconds = in_millionths((all_days.fract() + month_days.fract()) * DAY_SECONDS);
+        let days = all_days.trunc() + (seconds / DAY_SECONDS).trunc() + month_days.trunc();
+        let micros = (scale(self.micros as f64) + seconds % DAY_SECONDS * 1e6).round_ties_even();
+        let fits = all_months.abs() <= 2e9 && days.abs() <= 2e9 && micros.abs() <= 9e18;
+        fits.then_some(Interval {
+            months: all_months.trunc() as i32,
+            days: days as i32,
+            micros: micros as i64,
+        })
+    }
+
+    /// Microseconds, for comparisons: a month is 30 days, a day 24 hours.
+    pub fn span(self) -> i128 {
+        (i128::from(self.months) * 30 + i128::from(self.days)) * i128::from(DAY) + i128::from(self.micros)
+    }
+
     /// An interval of a literal with a field behind it, `interval '1.5' month`: what is smaller than the field goes.
     pub fn cut(self, field: &str) -> Interval {
-        let Interval { months, days, micros } = self;
-        match field.to_ascii_lowercase().as_str() {
-            "year" | "years" => Interval { months: months / 12 * 12, days: 0, micros: 0 },
-            "month" | "months" => Interval { days: 0, micros: 0, ..self },
-            "day" | "days" => Interval { micros: 0, ..self },
-            "hour" | "hours" => Interval { micros: micros / HOUR * HOUR, ..self },
-            "minute" | "minutes" => Interval { micros: micros / MINUTE * MINUTE, ..self },
-            _ => Interval { months, days, micros },
+        match field.to_ascii_lowercase().trim_end_matches('s') {
+            // A fraction of a second stays.
+            "second" => self,
+            field => self.truncated(field).unwrap_or(self),
         }
+    }
+
+    /// Without what is smaller than a field; `None` if intervals have no such field.
+    pub fn truncated(self, field: &str) -> Option<Interval> {
+        let Interval { months, days, micros } = self;
+        let years =
+            |count: i32| Interval { months: months / (12 * count) * (12 * count), days: 0, micros: 0 };
+        let time = |unit: i64| Interval { months, days, micros: micros / unit * unit };
+        Some(match field.trim_end_matches('s') {
+            "millennium" | "millennia" => years(1000),
+            "century" | "centurie" => years(100),
+            "decade" => years(10),
+            "year" => years(1),
+            "quarter" => Interval { months: months / 3 * 3, days: 0, micros: 0 },
+            "month" => Interval { months, days: 0, micros: 0 },
+            "day" => Interval { months, days, micros: 0 },
+            "hour" => time(HOUR),
+            "minute" => time(MINUTE),
+            "second" => time(SECOND),
+            "millisecond" => time(SECOND / 1000),
+            "microsecond" => self,
+            _ => return None,
+        })
     }
 }
 

@@ -2,8 +2,9 @@
 //!
 //! Days are counted from 1970-01-01, microseconds from its midnight.
 
+use crate::interval::Interval;
 use fabius_value::calendar::{self, Civil};
-use fabius_value::{Error, SqlState};
+use fabius_value::{Error, SqlState, Value};
 
 /// Microseconds of a second, an hour and a day.
 pub const SECOND: i64 = 1_000_000;
@@ -79,9 +80,13 @@ const FIRST_DAY: i64 = -2_440_588;
 /// More months than there are between any two moments.
 const MONTHS: i64 = 12 * 1_000_000;
 
-/// Adds months, then days, then microseconds, as PostgreSQL does: the day of the month is cut to the month's end. `None` if
-/// there is no such moment.
-pub fn add_interval(micros: i64, months: i64, days: i64, more: i64) -> Option<i64> {
+/// A moment moved by months, then days, then microseconds, as PostgreSQL does: the day of the month is cut to the month's end. What is
+/// infinite stays so. `None` if there is no such moment.
+pub fn add_interval(micros: i64, interval: Interval) -> Option<i64> {
+    if is_infinite(micros) {
+        return Some(micros);
+    }
+    let months = i64::from(interval.months);
     if !(-MONTHS..=MONTHS).contains(&months) {
         return None;
     }
@@ -94,8 +99,25 @@ pub fn add_interval(micros: i64, months: i64, days: i64, more: i64) -> Option<i6
             (year + (month - 1 + months).div_euclid(12), (month - 1 + months).rem_euclid(12) + 1);
         days_of(year, month, of_month.min(month_length(year, month)))
     };
-    let moment = day.checked_add(days)?.checked_mul(DAY)?.checked_add(time)?.checked_add(more)?;
+    let moment = day.checked_add(interval.days.into())?.checked_mul(DAY)?;
+    let moment = moment.checked_add(time)?.checked_add(interval.micros)?;
     (moment >= FIRST_DAY * DAY && moment != i64::MAX).then_some(moment)
+}
+
+/// Whether a moment is `infinity` or `-infinity`.
+pub fn is_infinite(moment: i64) -> bool {
+    matches!(moment, i64::MAX | i64::MIN)
+}
+
+/// The value of a `date` or `timestamp` in microseconds.
+pub fn micros_of(value: &Value) -> Option<i64> {
+    match value {
+        Value::Date(i32::MAX) => Some(i64::MAX),
+        Value::Date(i32::MIN) => Some(i64::MIN),
+        Value::Date(days) => i64::from(*days).checked_mul(DAY),
+        Value::Timestamp(micros) => Some(*micros),
+        _ => None,
+    }
 }
 
 /// Day of the week, Sunday 0.
@@ -108,9 +130,4 @@ pub fn iso_week(days: i64) -> (i64, i64) {
     let thursday = days - (weekday(days) + 6) % 7 + 3;
     let (year, ..) = date_of(thursday);
     (year, (thursday - days_of(year, 1, 1)) / 7 + 1)
-}
-
-/// An interval as one number for comparisons: a month is 30 days, a day 24 hours.
-pub fn interval_span(months: i32, days: i32, micros: i64) -> i128 {
-    (i128::from(months) * 30 + i128::from(days)) * i128::from(DAY) + i128::from(micros)
 }
