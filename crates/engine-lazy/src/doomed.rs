@@ -328,9 +328,12 @@ impl Unread {
                 dropped += u64::from(is_unread);
                 schedule::point("dropped");
                 if is_unread && may_unlink {
-                    // SAFETY: while a call below was pending, what overwrote it has stayed, and nobody comes below that any more.
-                    unsafe { overwritten.by.as_ref().set_next(sticky.as_ref().next()) };
-                    retired.version(*sticky, overwritten.table.types());
+                    // SAFETY: while a call below was pending, what overwrote it has stayed, and nobody comes below that any more: the
+                    // sticky is unlinked by this, whose shortening keeps others from it.
+                    unsafe {
+                        overwritten.by.as_ref().set_next(sticky.as_ref().next());
+                        retired.version(*sticky, overwritten.table.types());
+                    }
                 }
             }
             if may_unlink {

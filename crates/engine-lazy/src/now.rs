@@ -162,7 +162,8 @@ impl<'a, 't> NowContext<'a, 't> {
                 }
                 Undo::Deleted { table, record } => self.tools.purge.record(self.seq, table, record),
                 Undo::Replaced { table, before, .. } => {
-                    self.tools.retired.version(before, table.types());
+                    // SAFETY: unlinked: the version that has replaced it stays on top, and nobody reads below that.
+                    unsafe { self.tools.retired.version(before, table.types()) };
                 }
                 _ => {}
             }
@@ -177,13 +178,15 @@ impl<'a, 't> NowContext<'a, 't> {
                     // SAFETY: the version this call pushed is on top; the lane alone changes heads.
                     let top = unsafe { &*record.head() };
                     record.set_head(top.next());
-                    self.tools.retired.version(top.owner(), table.types());
+                    // SAFETY: unlinked by the line above.
+                    unsafe { self.tools.retired.version(top.owner(), table.types()) };
                 }
                 Undo::Replaced { table, record, before } => {
-                    // SAFETY: as above.
+                    // SAFETY: the version this call put there is on top; the lane alone changes heads.
                     let top = unsafe { &*record.head() };
                     record.set_head(before.as_ptr());
-                    self.tools.retired.version(top.owner(), table.types());
+                    // SAFETY: unlinked by the line above.
+                    unsafe { self.tools.retired.version(top.owner(), table.types()) };
                 }
                 Undo::Merged { version, column, slot, seq } => version.restore_delta(seq, column, slot),
                 Undo::Entered { table, record, index, key } => {

@@ -15,6 +15,14 @@
 //!
 //! Beside a record's writer, whoever comes may shorten its chain, one at a time ([`shorten`], [`shorten_at`]): the writer
 //! only touches what is above the pivot.
+//!
+//! What unsafe code stands on here, by name:
+//!
+//! - *unlinked*: what is given to [`Retired`] cannot be reached by anybody who pins an epoch from now on, and is given once. Whoever
+//!   takes a version out of a chain keeps that.
+//! - *one shortener*: below a record's pivot one thread at a time takes versions out ([`Record::begin_shortening`]), so that what
+//!   it finds linked stays so until it has taken it out itself.
+//! - *pinned*: a version that was linked in an epoch that is still pinned is not freed.
 
 use crate::{Record, Version, block, chain, slot, version::Contents};
 use crossbeam_epoch::Guard;
@@ -48,7 +56,7 @@ pub struct Retired {
     last: u32,
 }
 
-// SAFETY: the versions and records are owned by this list.
+// SAFETY: unlinked: nobody else gives back what is in the list.
 unsafe impl Send for Retired {}
 
 impl Retired {
@@ -57,10 +65,13 @@ impl Retired {
         self.versions.reserve(count.min(HAND_OVER));
     }
 
-    /// Adds an unlinked version.
+    /// Adds a version.
+    ///
+    /// # Safety
+    /// *Unlinked*; it can still be read.
     #[inline]
-    pub fn version(&mut self, version: NonNull<Version>, types: &Arc<[DataType]>) {
-        // SAFETY: whoever unlinks a version can read it.
+    pub unsafe fn version(&mut self, version: NonNull<Version>, types: &Arc<[DataType]>) {
+        // SAFETY: it can be read, as whoever calls this sees to.
         let this = unsafe { version.as_ref() };
         this.mark_unlinked();
         if this.has_twin() {
@@ -78,9 +89,12 @@ impl Retired {
         });
     }
 
-    /// Adds an unlinked version that [is like](Version::is_like) another one, without looking at it.
+    /// Adds a version that [is like](Version::is_like) another one, without looking at it.
+    ///
+    /// # Safety
+    /// *Unlinked*, and it is like that one.
     #[inline]
-    fn alike(&mut self, version: *const Version, like: &Version, types: &Arc<[DataType]>) {
+    unsafe fn alike(&mut self, version: *const Version, like: &Version, types: &Arc<[DataType]>) {
         let version = Version::owner_of(version);
         let long_columns = self.long_columns(types);
         self.versions.push(if like.columns().intersects(long_columns) {
@@ -119,8 +133,11 @@ impl Retired {
         });
     }
 
-    /// Adds a record that is in no index any more, and whose versions were added before.
-    pub fn record(&mut self, record: NonNull<Record>) {
+    /// Adds a record whose versions were added before.
+    ///
+    /// # Safety
+    /// *Unlinked*: it is in no index any more.
+    pub unsafe fn record(&mut self, record: NonNull<Record>) {
         self.records.push(record);
     }
 
@@ -153,26 +170,26 @@ impl Retired {
     pub fn hand_over_unsaid(&mut self, guard: &Guard) {
         if !self.is_empty() {
             let batch = std::mem::take(self);
-            // SAFETY: everything in the batch is unreachable for epochs that begin from now on.
+            // SAFETY: unlinked: once the epochs pinned now have ended, nobody reads what the batch has. It is sent to whoever collects.
             unsafe { guard.defer_unchecked(move || batch.free()) };
         }
     }
 
     /// Frees everything at once.
     ///
-    /// # Safety-relevant
-    /// Called when no epoch that could see the contents is left.
-    fn free(self) {
+    /// # Safety
+    /// No epoch that was pinned when something was added is pinned any more.
+    unsafe fn free(self) {
         for (at, unlinked) in self.versions.iter().enumerate() {
             if let Some(Unlinked::Version(later, _)) = self.versions.get(at + 8) {
                 Version::prefetch_at(later.as_ptr());
             }
             if let Some(Unlinked::Version(later, table)) = self.versions.get(at + 3) {
-                // SAFETY: as below.
+                // SAFETY: it is given back only when its turn comes.
                 let later = unsafe { later.as_ref() };
                 later.prefetch_values(later.columns_with_blocks(self.tables[*table as usize].1));
             }
-            // SAFETY: unreachable (see `hand_over`); a block was taken with this size.
+            // SAFETY: unlinked, and nobody is left who could have found it before; a block was taken with this size.
             unsafe {
                 match *unlinked {
                     Unlinked::Block(block, bytes) => block::give(block, bytes as usize),
@@ -183,7 +200,7 @@ impl Retired {
             }
         }
         for record in self.records {
-            // SAFETY: as above.
+            // SAFETY: unlinked, and nobody is left who could have found it before.
             unsafe { Record::free(record) };
         }
     }
@@ -195,11 +212,13 @@ impl Retired {
 /// No reader begins below the newest version at or below `collected`, and everything at or below
 /// `collected` is settled.
 pub unsafe fn fold(record: &Record, collected: Seq, types: &Arc<[DataType]>, retired: &mut Retired) {
-    // SAFETY: the caller's promise.
-    if let Some((pivot, kept)) = unsafe { shorten_below(record, collected, types, retired) }
-        && kept > BELOW_PIVOT_MAX
-    {
-        merge_below(record, pivot, types, retired);
+    // SAFETY: the record's writer calls this, and nobody shortens beside it; what is at or below `collected` is settled.
+    unsafe {
+        if let Some((pivot, kept)) = shorten_below(record, collected, types, retired)
+            && kept > BELOW_PIVOT_MAX
+        {
+            merge_below(record, pivot, types, retired);
+        }
     }
 }
 
@@ -262,7 +281,8 @@ pub unsafe fn shorten_alike(
     let is_there = std::ptr::eq(record.head(), this) && below != base;
     if is_there {
         this.set_next(base);
-        retired.alike(below, this, types);
+        // SAFETY: one shortener: it was linked below `this` until just now, and is like it.
+        unsafe { retired.alike(below, this, types) };
         record.fold_after(pushes_to_merge(1));
     }
     record.end_shortening();
@@ -360,11 +380,13 @@ unsafe fn cut_below(pivot: &Version, most: usize, types: &Arc<[DataType]>, retir
         let below = version.next();
         if ended || covered.covers(version.columns()) && !version.is_tombstone() {
             last.set_next(below);
-            retired.version(version.owner(), types);
+            // SAFETY: one shortener: it was linked until just now.
+            unsafe { retired.version(version.owner(), types) };
         } else if version.is_tombstone() {
             // A whole row stands above every tombstone, so it was covered; be safe all the same.
             last.set_next(below);
-            retired.version(version.owner(), types);
+            // SAFETY: one shortener: it was linked until just now.
+            unsafe { retired.version(version.owner(), types) };
             ended = true;
         } else {
             covered = covered.union(version.columns().without(version.deltas()));
@@ -392,13 +414,16 @@ fn pushes_to_merge(kept: usize) -> u32 {
 }
 
 /// Replaces everything below the pivot by one version of the same meaning.
-fn merge_below(record: &Record, pivot: &Version, types: &Arc<[DataType]>, retired: &mut Retired) {
+///
+/// # Safety
+/// The record's writer calls this as the *one shortener*; everything below the pivot is settled.
+unsafe fn merge_below(record: &Record, pivot: &Version, types: &Arc<[DataType]>, retired: &mut Retired) {
     let first = pivot.next();
     let mut columns = ColumnMask::EMPTY;
     let mut has_base = false;
     let mut seq = Seq::ZERO;
     let mut at = first;
-    // SAFETY: the writer reads its own chain.
+    // SAFETY: one shortener: what is linked stays.
     while let Some(version) = unsafe { at.as_ref() } {
         if seq == Seq::ZERO {
             seq = version.seq();
@@ -413,8 +438,10 @@ fn merge_below(record: &Record, pivot: &Version, types: &Arc<[DataType]>, retire
     if !has_base {
         return;
     }
+    // SAFETY: one shortener: the chain stays until it is replaced below.
+    let newest = |column| unsafe { newest_with(first, column) };
     let is_computed =
-        |&column: &ColumnId| !newest_with(first, column).can_give_away(column, types[usize::from(column.0)]);
+        |&column: &ColumnId| !newest(column).can_give_away(column, types[usize::from(column.0)]);
     let computed: ColumnMask = columns.iter().filter(is_computed).collect();
     let mut values = Vec::new();
     for column in computed.iter() {
@@ -433,21 +460,16 @@ fn merge_below(record: &Record, pivot: &Version, types: &Arc<[DataType]>, retire
         deferred: std::ptr::null_mut(),
     };
     let taken_over = columns.without(computed);
-    let merged = Version::create_with(
-        &contents,
-        taken_over,
-        |column| newest_with(first, column).word_of(column),
-        types,
-    );
-    // SAFETY: ours alone until it is linked below.
+    let merged = Version::create_with(&contents, taken_over, |column| newest(column).word_of(column), types);
+    // SAFETY: just made, and nobody else's until it is linked below.
     let merged = unsafe { merged.as_ref() };
-    // SAFETY: above nothing.
+    // SAFETY: it stands above nothing.
     unsafe { merged.place_above(std::ptr::null()) };
     pivot.set_next(merged);
     // Whoever stood on the old base stands on the new one, and reaches no further than the pivot.
     let mut above = Vec::new();
     let mut at = record.head();
-    // SAFETY: the writer reads its own chain.
+    // SAFETY: the writer calls this: nobody else pushes, and below the pivot it is the one shortener.
     while let Some(version) = unsafe { at.as_ref() } {
         if version.is_whole() {
             above.clear();
@@ -466,7 +488,7 @@ fn merge_below(record: &Record, pivot: &Version, types: &Arc<[DataType]>, retire
     }
     let mut open = taken_over;
     let mut at = first;
-    // SAFETY: as above.
+    // SAFETY: one shortener: what was below the pivot is retired only behind this.
     while let Some(version) = unsafe { at.as_ref() } {
         at = version.next();
         let here = version.columns().intersection(open);
@@ -475,14 +497,17 @@ fn merge_below(record: &Record, pivot: &Version, types: &Arc<[DataType]>, retire
         }
         open = open.without(version.columns());
     }
-    // SAFETY: replaced by the merged one above.
+    // SAFETY: unlinked: the merged one is in their place.
     unsafe { retire_chain(first, types, retired) };
 }
 
 /// The newest version from this one down that says something about a column, which one does.
-fn newest_with<'a>(first: *const Version, column: ColumnId) -> &'a Version {
+///
+/// # Safety
+/// The chain from `first` on stays as it is for as long as what is returned is used.
+unsafe fn newest_with<'a>(first: *const Version, column: ColumnId) -> &'a Version {
     let mut at = first;
-    // SAFETY: the writer reads its own chain.
+    // SAFETY: the chain stays, as whoever calls this sees to.
     while let Some(version) = unsafe { at.as_ref() } {
         let version = version.shortcut(ColumnMask::of(column)).unwrap_or(version);
         if version.columns().contains(column) {
@@ -493,11 +518,16 @@ fn newest_with<'a>(first: *const Version, column: ColumnId) -> &'a Version {
     unreachable!("a chain that ends in a whole row has every column")
 }
 
-/// Retires a record's whole chain, and the record, once it is in no index any more.
-pub fn retire_record(record: NonNull<Record>, types: &Arc<[DataType]>, retired: &mut Retired) {
-    // SAFETY: the record's writer calls this, so the chain is still.
-    unsafe { retire_chain(record.as_ref().head(), types, retired) };
-    retired.record(record);
+/// Retires a record's whole chain, and the record.
+///
+/// # Safety
+/// The record is *unlinked*: in no index any more. Nobody pushes to its chain, nor shortens it, from now on.
+pub unsafe fn retire_record(record: NonNull<Record>, types: &Arc<[DataType]>, retired: &mut Retired) {
+    // SAFETY: with the record all of its chain is unlinked, and nobody changes it any more.
+    unsafe {
+        retire_chain(record.as_ref().head(), types, retired);
+        retired.record(record);
+    }
 }
 
 /// Retires a version and all below it.
@@ -507,9 +537,10 @@ pub fn retire_record(record: NonNull<Record>, types: &Arc<[DataType]>, retired: 
 #[inline]
 unsafe fn retire_chain(first: *const Version, types: &Arc<[DataType]>, retired: &mut Retired) {
     let mut at = first;
-    // SAFETY: the caller's promise.
+    // SAFETY: unlinked, and each can be read, since nobody else retires them.
     while let Some(version) = unsafe { at.as_ref() } {
         at = version.next();
-        retired.version(version.owner(), types);
+        // SAFETY: as for the one that it was below.
+        unsafe { retired.version(version.owner(), types) };
     }
 }

@@ -89,7 +89,8 @@ unsafe fn supersede(write: &Write<'_>, seq: Seq, held: Seq, trail: &mut Trail<'_
     }
     let version = version_of(write, seq).expect("columns make a version");
     write.record.replace(version);
-    trail.retired.version(newest.owner(), write.table.types());
+    // SAFETY: unlinked by the line above; it is read in the epoch that is pinned.
+    unsafe { trail.retired.version(newest.owner(), write.table.types()) };
     true
 }
 
