@@ -37,7 +37,7 @@ pub enum Cell<'a> {
 /// `version` is null or readable.
 #[inline]
 pub unsafe fn is_present(version: *const Version) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: null or readable, as whoever calls this sees to.
     unsafe { version.as_ref() }.is_some_and(|version| !version.is_tombstone())
 }
 
@@ -55,13 +55,13 @@ pub unsafe fn read<'a>(
     data_type: DataType,
     own: *mut (),
 ) -> Cell<'a> {
-    // SAFETY: as above.
+    // SAFETY: pinned: `version` stays readable during `'a`, as whoever calls this sees to.
     if let Some(version) = unsafe { version.as_ref() }
         && let Some(value) = unsafe { version.plain_value(column, data_type) }
     {
         return Cell::Value(value);
     }
-    // SAFETY: as above.
+    // SAFETY: pinned, for what is below too.
     unsafe { read_below(version, column, data_type, own) }
 }
 
@@ -76,7 +76,7 @@ unsafe fn read_below<'a>(
     own: *mut (),
 ) -> Cell<'a> {
     let mut at = version;
-    // SAFETY: as above, for every version on the way.
+    // SAFETY: pinned: whoever calls this keeps all versions on the way readable during `'a`.
     while let Some(mut version) = unsafe { at.as_ref() } {
         if let Some(base) = version.shortcut(ColumnMask::of(column)) {
             version = base;
@@ -91,9 +91,9 @@ unsafe fn read_below<'a>(
                     return Cell::Value(unsafe { version.value(column, data_type) });
                 }
             } else if version.deltas().contains(column) {
-                // SAFETY: as above.
+                // SAFETY: pinned: the version is readable during `'a`.
                 if let Some(first) = unsafe { Operand::of(version, column, data_type) } {
-                    // SAFETY: as above.
+                    // SAFETY: pinned: what is below it is, too.
                     return unsafe { read_delta(first, column, data_type, own) };
                 }
                 // It has been resolved meanwhile, or is about to be: it is looked at again.
@@ -127,7 +127,7 @@ impl<'a> Operand<'a> {
     #[inline]
     unsafe fn of(version: &Version, column: ColumnId, data_type: DataType) -> Option<Operand<'a>> {
         let (operator, next) = (version.operator(column), version.next());
-        // SAFETY: as the caller's.
+        // SAFETY: pinned: the version is readable during `'a`; whether its slot was filled again is looked at below.
         let operand = unsafe { version.value(column, data_type) };
         // If this was the value already, or what is below had gone because of that, then the sticky shows, or that it is no
         // delta: see `Version::begin_resolving`.
@@ -151,7 +151,7 @@ unsafe fn read_delta<'a>(
     let Operand { operator, operand: mut sum, next: mut at } = first;
     let mut others: Vec<(DeltaOperator, Datum<'a>)> = Vec::new();
     let base = loop {
-        // SAFETY: as the caller's.
+        // SAFETY: pinned: whoever calls this keeps all versions on the way readable during `'a`.
         let Some(mut version) = (unsafe { at.as_ref() }) else { return Cell::Absent };
         if let Some(base) = version.shortcut(ColumnMask::of(column)) {
             version = base;
@@ -175,7 +175,7 @@ unsafe fn read_delta<'a>(
             // SAFETY: not an open sticky of someone else.
             break unsafe { version.value(column, data_type) };
         }
-        // SAFETY: as above.
+        // SAFETY: pinned: the version is readable during `'a`.
         let Some(delta) = (unsafe { Operand::of(version, column, data_type) }) else {
             at = version;
             continue;
@@ -213,7 +213,7 @@ pub unsafe fn resolve(version: &Version, types: &[DataType]) {
     let mut resolved = ColumnMask::EMPTY;
     for column in deltas.iter() {
         let data_type = types[usize::from(column.0)];
-        // SAFETY: the caller's promise.
+        // SAFETY: pinned: the version is linked, and what is below it is readable.
         let below = unsafe { read(version.next(), column, data_type, std::ptr::null_mut()) };
         if let Cell::Value(base) = below
             && !base.is_null()
@@ -241,7 +241,7 @@ pub unsafe fn first_pending(version: *const Version, columns: ColumnMask, own: *
     let mut open = columns;
     let mut at = version;
     while !open.is_empty() {
-        // SAFETY: as above.
+        // SAFETY: pinned: whoever calls this keeps all versions on the way readable.
         let mut version = unsafe { at.as_ref() }?;
         if let Some(base) = version.shortcut(open) {
             version = base;

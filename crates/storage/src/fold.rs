@@ -239,8 +239,8 @@ pub unsafe fn shorten(record: &Record, collected: Seq, types: &Arc<[DataType]>, 
     if !record.begin_shortening() {
         return;
     }
-    // SAFETY: the caller's promise; nobody else takes versions out, and pushed ones are above the pivot. The head is asked
-    // for again: the one above may have been taken out before.
+    // SAFETY: one shortener, begun above; pushed versions are above the pivot, and an epoch is pinned. The head is asked for again:
+    // the one above may have been taken out before.
     unsafe {
         match record.head().as_ref() {
             Some(head) if head.is_plain_row() && head.seq() <= collected => {
@@ -270,7 +270,7 @@ pub unsafe fn shorten_alike(
     types: &Arc<[DataType]>,
     retired: &mut Retired,
 ) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: pinned: it was pushed in the epoch that is pinned.
     let this = unsafe { version.as_ref() };
     if this.seq() > collected || !std::ptr::eq(record.head(), this) || !record.begin_shortening() {
         return false;
@@ -300,7 +300,7 @@ pub unsafe fn shorten_at(record: &Record, version: &Version, types: &Arc<[DataTy
         return;
     }
     if !version.is_unlinked() {
-        // SAFETY: the caller's promise; nobody else takes versions out.
+        // SAFETY: one shortener, begun above; the version is linked, and at or below the pivot.
         unsafe { cut_below(version, BELOW_PIVOT_MAX, types, retired) };
     }
     record.end_shortening();
@@ -317,7 +317,7 @@ pub unsafe fn fold_with_others(
     retired: &mut Retired,
 ) {
     if record.begin_shortening() {
-        // SAFETY: the caller's promise; nobody else takes versions out.
+        // SAFETY: one shortener, begun above; readers and `collected` are as whoever calls this sees to.
         unsafe { fold(record, collected, types, retired) };
         record.end_shortening();
     }
@@ -335,7 +335,7 @@ unsafe fn shorten_below<'r>(
 ) -> Option<(&'r Version, usize)> {
     let mut above = 0;
     let mut at = record.head();
-    // SAFETY: the writer reads its own chain.
+    // SAFETY: one shortener: nobody else takes versions out.
     let pivot = loop {
         let Some(version) = (unsafe { at.as_ref() }) else {
             record.fold_after(above);
@@ -351,7 +351,7 @@ unsafe fn shorten_below<'r>(
         record.fold_after(above);
         return None;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: one shortener, as whoever calls this sees to; the pivot is linked.
     let kept = unsafe { cut_below(pivot, usize::MAX, types, retired) };
     record.fold_after(above.max(pushes_to_merge(kept)));
     Some((pivot, kept))

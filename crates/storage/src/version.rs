@@ -151,7 +151,7 @@ impl Version {
     #[inline(always)]
     fn set_mask(&self, mask: Mask, columns: u64, order: Ordering) {
         let (masks, at) = (std::ptr::from_ref(self).wrapping_add(1), mask as usize);
-        // SAFETY: as above.
+        // SAFETY: the masks follow the header, as wide as the flag says.
         unsafe {
             match self.flags() & WIDE {
                 0 => (*masks.cast::<AtomicU32>().add(at)).store(columns as u32, order),
@@ -253,7 +253,7 @@ impl Version {
             }
         }
         if is_open {
-            // SAFETY: as above; there is room for it.
+            // SAFETY: just made, and ours alone; `flags` say that there is room for the open part.
             unsafe { Version::open(version, flags, contents.sticky, deltas, contents.deferred) };
         }
         version
@@ -307,7 +307,7 @@ impl Version {
     ) -> NonNull<Version> {
         assert!(seq.0 >> SEQ_BITS == 0, "sequence numbers have {SEQ_BITS} bits");
         let version = block.cast::<Version>();
-        // SAFETY: the caller's promise.
+        // SAFETY: there is room for it, and nobody else knows of it, as whoever calls this sees to.
         unsafe {
             version.write(Version {
                 next: AtomicPtr::new(std::ptr::null_mut()),
@@ -339,7 +339,7 @@ impl Version {
         deferred: *mut (),
     ) {
         let at = Mask::Sticky as usize;
-        // SAFETY: the caller's promise.
+        // SAFETY: the flags say that there is room for it, and nobody else knows of the version, as whoever calls this sees to.
         unsafe {
             match flags & WIDE {
                 0 => version.add(1).cast::<u32>().add(at).cast().write([sticky.0 as u32, deltas.0 as u32]),
@@ -355,7 +355,7 @@ impl Version {
     /// There is such a slot, and nobody else knows of the version.
     #[inline]
     unsafe fn write_word(version: NonNull<Version>, at: usize, word: u64) {
-        // SAFETY: the caller's promise.
+        // SAFETY: there is such a slot, and nobody else knows of the version, as whoever calls this sees to.
         unsafe {
             let slots = Version::slots_at(version.as_ref().flags());
             version.byte_add(slots).cast::<u64>().add(at).write(word);
@@ -412,7 +412,7 @@ impl Version {
     #[inline]
     pub unsafe fn place_above(&self, below: *const Version) {
         self.next.store(below.cast_mut(), Relaxed);
-        // SAFETY: the caller's promise.
+        // SAFETY: null, or linked in a chain that the record's writer, who calls this, alone pushes to.
         let below = unsafe { below.as_ref() };
         if self.seq_and_flags.load(Relaxed) & WHOLE != 0 {
             self.set_base(self, ColumnMask(u64::MAX));
@@ -613,7 +613,7 @@ impl Version {
         if self.nulls().contains(column) {
             return Datum::Null;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the slot is in the version's block, which is not freed during `'a`, as whoever calls this sees to.
         unsafe { slot::load(&*std::ptr::from_ref(self.slot(column)), data_type) }
     }
 
@@ -692,7 +692,7 @@ impl Version {
     /// # Safety
     /// No one can reach it any more, and these are the columns of its table that may be long.
     pub unsafe fn free(version: NonNull<Version>, long_columns: ColumnMask) {
-        // SAFETY: the caller's promise.
+        // SAFETY: nobody can reach it any more, as whoever calls this sees to: it is ours alone.
         let this = unsafe { version.as_ref() };
         debug_assert!(!this.has_twin(), "twins are given back together");
         let bytes = this.own_bytes();
