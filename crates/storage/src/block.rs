@@ -304,7 +304,7 @@ mod tests {
         sorted.0.sort();
         sorted.1.sort();
         assert_eq!(sorted.0, sorted.1, "all of them are taken again");
-        // SAFETY: as above.
+        // SAFETY: taken above with this size.
         again.into_iter().for_each(|block| unsafe { give(block, 993) });
     }
 

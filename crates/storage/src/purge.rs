@@ -185,7 +185,7 @@ fn came_back(table: &Table, index: IndexId, key: &Key, record: &Record, searched
     let mut at = record.head();
     // SAFETY: the writer reads its own chain.
     while let Some(version) = unsafe { at.as_ref() } {
-        // SAFETY: as above; indexed columns are never stickies.
+        // SAFETY: the writer, who purges, reads its own chain; indexed columns are never stickies.
         if unsafe { chain::is_present(at) && table.entry_is_current(index, key, at) } {
             return true;
         }

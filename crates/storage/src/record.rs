@@ -64,7 +64,7 @@ impl Record {
     /// # Safety
     /// No one can reach it any more.
     pub unsafe fn free(record: NonNull<Record>) {
-        // SAFETY: the caller's promise; taken with this size.
+        // SAFETY: nobody can reach it any more, as whoever calls this sees to; its block was taken with this size.
         unsafe { block::give(record.cast(), Record::bytes(record.as_ref().key_bytes as usize)) };
     }
 
@@ -98,7 +98,7 @@ impl Record {
     #[inline]
     pub fn prefetch_to_write(&self) {
         prefetch_to_write(self);
-        // SAFETY: as above.
+        // SAFETY: an address within or at the end of the allocation; prefetching reads nothing.
         prefetch(unsafe { std::ptr::from_ref(self).add(1) });
     }
 

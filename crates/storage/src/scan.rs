@@ -78,7 +78,7 @@ impl<'g> TableScan<'g> {
     /// The next record and the key of the entry that led to it.
     pub fn next_entry(&mut self) -> Option<(&'g Record, Key)> {
         let (key, pointer) = self.cursor.next_entry()?;
-        // SAFETY: as above.
+        // SAFETY: what the index holds is readable while the epoch is pinned.
         Some((unsafe { &*pointer.cast::<Record>() }, key))
     }
 }
@@ -129,7 +129,7 @@ impl<'g> RowScan<'g> {
             };
             let Some((record, entry)) = next else { return Ok(None) };
             let version = visible(record)?;
-            // SAFETY: the caller's promise; indexed columns are never stickies.
+            // SAFETY: null or readable, as whoever has given `visible` sees to; indexed columns are never stickies.
             let is_there = unsafe {
                 chain::is_present(version)
                     && entry.is_none_or(|(index, key)| self.table.entry_is_current(index, &key, version))

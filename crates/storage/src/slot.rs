@@ -78,7 +78,7 @@ pub unsafe fn load<'a>(slot: &'a AtomicU64, data_type: DataType) -> Datum<'a> {
             // SAFETY: text slots hold what `store` was given, a `str`.
             Datum::Text(unsafe { std::str::from_utf8_unchecked(load_bytes(slot, word)) })
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the slot was stored from bytes, as whoever gives the type sees to.
         DataType::Bytea => Datum::Bytes(unsafe { load_bytes(slot, word) }),
     }
 }
@@ -122,7 +122,7 @@ fn allocate(bytes: &[u8]) -> u64 {
 /// # Safety
 /// `base` has room for the bytes and their length, and is the caller's alone until the slot is read.
 unsafe fn write_bytes(base: NonNull<u8>, bytes: &[u8]) -> u64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: there is room, and nobody else reads it yet, as whoever calls this sees to.
     unsafe {
         base.cast::<u64>().write(bytes.len() as u64);
         base.add(8).copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len());
@@ -149,7 +149,7 @@ pub fn bytes_beside(datum: Datum<'_>, data_type: DataType) -> usize {
 /// as the slot.
 #[inline]
 pub unsafe fn store_beside(datum: Datum<'_>, place: NonNull<u8>) -> u64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: there is room, and nobody else reads it yet, as whoever calls this sees to.
     unsafe {
         match datum {
             Datum::Text(v) => write_bytes(place, v.as_bytes()),

@@ -165,7 +165,7 @@ impl Table {
             }
             Primary::Ordered(index) => index.get(key, guard),
         };
-        // SAFETY: as above.
+        // SAFETY: what the index holds is readable while the epoch is pinned.
         pointer.map(|pointer| unsafe { &*pointer.cast::<Record>() })
     }
 
@@ -175,7 +175,7 @@ impl Table {
         let Primary::Hash(index) = &self.primary else { return None };
         // SAFETY: what the index holds is readable while the epoch is pinned.
         let matches = |pointer: Pointer| key.has_bytes(unsafe { &*pointer.cast::<Record>() }.key());
-        // SAFETY: as above.
+        // SAFETY: what the index holds is readable while the epoch is pinned.
         index.get(key.hash(), matches, guard).map(|pointer| unsafe { &*pointer.cast::<Record>() })
     }
 
@@ -234,7 +234,7 @@ impl Table {
             Primary::Ordered(index) => {
                 let record = Record::create(key.bytes());
                 match index.insert(key, Pointer::from_raw(record.as_ptr()), guard) {
-                    // SAFETY: as above.
+                    // SAFETY: just made; it lives while the epoch is pinned.
                     Ok(()) => (unsafe { &*record.as_ptr() }, true),
                     Err(existing) => {
                         // SAFETY: never published; the existing one is readable.
@@ -346,7 +346,7 @@ impl Table {
         let mut key = Key::new();
         for &column in &index.columns {
             let data_type = self.types[column.0 as usize];
-            // SAFETY: the caller's promise.
+            // SAFETY: the version, and what is below it, are readable, as whoever calls this sees to.
             let cell = unsafe { chain::read(version, column, data_type, std::ptr::null_mut()) };
             let chain::Cell::Value(value) = cell else { return false };
             if key.push(value, data_type, self.nullable(column)).is_err() {

@@ -66,7 +66,7 @@ struct Recent<K: IndexKey> {
 // SAFETY: the nodes behind the raw pointers are shared only by the protocol of this module, which is made
 // for many threads; keys and pointers are plain words, and blocks of long keys do not change.
 unsafe impl<K: IndexKey> Send for OrderedIndex<K> {}
-// SAFETY: as above.
+// SAFETY: nodes are shared only by the protocol of this module, which is made for many threads.
 unsafe impl<K: IndexKey> Sync for OrderedIndex<K> {}
 
 impl<K: IndexKey> Recent<K> {
@@ -85,7 +85,7 @@ impl<K: IndexKey> Recent<K> {
         // SAFETY: the recent leaf is in the tree, and the caller, who can see the writer's state, holds the latch.
         let leaf = unsafe { &*self.leaf };
         let next = self.rank + 1;
-        // SAFETY: as above, for all words.
+        // SAFETY: the leaf is in the tree and latched, for all words that are looked at.
         let belongs = next <= leaf.count()
             && unsafe { K::view(leaf.words(self.rank)) < *key }
             && if next < leaf.count() {

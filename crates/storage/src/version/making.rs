@@ -89,7 +89,7 @@ impl Making {
     #[inline]
     pub fn end(self) -> NonNull<Version> {
         if self.nulls != 0 {
-            // SAFETY: as above.
+            // SAFETY: just allocated, and ours alone.
             unsafe { self.version.as_ref() }.set_mask(Mask::Nulls, self.nulls, Relaxed);
         }
         self.version

@@ -104,7 +104,7 @@ impl Version {
         if has(Mask::Nulls) {
             return Some(Datum::Null);
         }
-        // SAFETY: there is a slot for each column; and the caller's promise.
+        // SAFETY: there is a slot for each column; the version is not freed during `'a`, as whoever calls this sees to.
         Some(unsafe { slot::load(&*std::ptr::from_ref(self.slot(column)), data_type) })
     }
 }
@@ -137,7 +137,7 @@ mod tests {
             (0..5).for_each(|at| assert_eq!(value(version, at), row[at]));
             let columns = all.without(ColumnMask::first(1)).without(ColumnMask::of(ColumnId(3)));
             let values = [Datum::Text("short"), Datum::Bytes(text.as_bytes()), Datum::Text(text)];
-            // SAFETY: as above.
+            // SAFETY: it is freed at the end.
             let changed =
                 Version::of_changed_row(unsafe { version.as_ref() }, Seq(2), columns, &values, &types);
             let expected = [row[0], values[0], values[1], row[3], values[2]];
