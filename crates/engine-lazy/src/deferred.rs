@@ -167,7 +167,7 @@ impl Deferred {
     /// Captured rows in order, and behind them what else it has to fill.
     #[inline]
     pub fn rows(&self) -> Rows<'_> {
-        // SAFETY: as above.
+        // SAFETY: written by `Chunk::defer`, as all parts.
         Rows::new(unsafe { self.parts(self.counts.places().0, self.counts.row_words) })
     }
 
@@ -180,7 +180,7 @@ impl Deferred {
     /// Encoded arguments.
     #[inline]
     pub fn arguments(&self) -> &[u8] {
-        // SAFETY: as above.
+        // SAFETY: written by `Chunk::defer`, as all parts.
         unsafe { self.parts(self.counts.places().1, self.counts.arguments) }
     }
 
@@ -188,7 +188,7 @@ impl Deferred {
     /// So many parts of this type begin there.
     #[inline]
     unsafe fn parts<T>(&self, at: usize, count: u32) -> &[T] {
-        // SAFETY: the caller's promise; the chunk outlives its calls.
+        // SAFETY: so many parts begin there, as whoever calls this sees to; the chunk outlives its calls.
         unsafe { std::slice::from_raw_parts(self.parts.byte_add(at).cast().as_ptr(), count as usize) }
     }
 }
@@ -200,7 +200,7 @@ impl Deferred {
     /// # Safety
     /// Nobody uses the call meanwhile.
     pub unsafe fn spoil(call: NonNull<Deferred>) {
-        // SAFETY: the caller's promise.
+        // SAFETY: nobody uses the call meanwhile, as whoever calls this sees to.
         unsafe { (*call.as_ptr()).counts.arguments = 0 };
     }
 }
@@ -223,7 +223,7 @@ impl<'d> Claim<'d> {
             // SAFETY: versions with open stickies are linked, or kept by whoever overwrote them, until
             // the call is done.
             let version = unsafe { sticky.version.as_ref() };
-            // SAFETY: as above; the call is claimed.
+            // SAFETY: the version is readable as said above; its open stickies are those of the call, which is claimed.
             unsafe { chain::resolve(version, definitions.table(sticky.table).types()) };
             version.settle();
             schedule::point("settled");
@@ -297,7 +297,7 @@ pub struct Chunk {
 // SAFETY: the arena is used by the lane alone; the calls in it are shared through atomics and the
 // claim protocol.
 unsafe impl Send for Chunk {}
-// SAFETY: as above.
+// SAFETY: the arena is used by the lane alone; calls are shared through atomics and the claim protocol.
 unsafe impl Sync for Chunk {}
 
 impl Chunk {
@@ -391,7 +391,7 @@ impl Chunk {
                 let later = unsafe { later.as_ref() }.stickies();
                 later.for_each(|sticky| prefetch(sticky.record.as_ptr()));
             }
-            // SAFETY: as above.
+            // SAFETY: the chunk is alive.
             let call = unsafe { call.as_ref() };
             if call.state() != State::Done || call.seq > collected {
                 continue;
@@ -444,7 +444,7 @@ impl Drop for Chunk {
 unsafe fn write_all<T>(to: NonNull<u8>, items: impl Iterator<Item = T>, count: u32) {
     let mut written = 0;
     for item in items.take(count as usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: there is room for them, as whoever calls this sees to.
         unsafe { to.cast::<T>().add(written).write(item) };
         written += 1;
     }
@@ -456,6 +456,6 @@ unsafe fn write_all<T>(to: NonNull<u8>, items: impl Iterator<Item = T>, count: u
 /// # Safety
 /// There is room for them.
 unsafe fn copy_all<T: Copy>(to: NonNull<u8>, items: &[T]) {
-    // SAFETY: the caller's promise.
+    // SAFETY: there is room for them, as whoever calls this sees to.
     unsafe { to.cast::<T>().copy_from_nonoverlapping(NonNull::from(items).cast(), items.len()) };
 }

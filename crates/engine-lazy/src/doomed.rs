@@ -189,7 +189,7 @@ impl Doomed {
                 found: self.spare.pop().unwrap_or_default(),
                 below: first,
             };
-            // SAFETY: the caller's promise.
+            // SAFETY: the chain is as [`overwrite`](Doomed::overwrite) wants it, as whoever calls this sees to.
             if unsafe { walk.step() } {
                 // Counted once: another walk that comes down the chain ends here.
                 first.mark_read_elsewhere();
@@ -201,7 +201,7 @@ impl Doomed {
             }
         }
         if !self.walks.is_empty() {
-            // SAFETY: the caller's promise.
+            // SAFETY: the chains are as [`overwrite`](Doomed::overwrite) wants them, as whoever calls this sees to.
             unsafe { self.go_on(WALKS) };
         }
     }
@@ -212,7 +212,7 @@ impl Doomed {
     /// As [`overwrite`](Doomed::overwrite).
     pub unsafe fn end_walks(&mut self) {
         while !self.walks.is_empty() {
-            // SAFETY: the caller's promise.
+            // SAFETY: the chains are as [`overwrite`](Doomed::overwrite) wants them, as whoever calls this sees to.
             unsafe { self.go_on(usize::MAX) };
         }
     }
@@ -223,11 +223,11 @@ impl Doomed {
     /// As [`overwrite`](Doomed::overwrite).
     unsafe fn go_on(&mut self, walks: usize) {
         for walk in self.walks.iter_mut().take(walks) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the chain is as [`overwrite`](Doomed::overwrite) wants it, as whoever calls this sees to.
             unsafe { walk.step() };
         }
         while let Some(walk) = self.walks.pop_front_if(|walk| walk.below.is_null()) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the chain is as [`overwrite`](Doomed::overwrite) wants it, as whoever calls this sees to.
             unsafe { self.doom(walk) };
         }
     }

@@ -298,7 +298,7 @@ impl LazyEngine {
     /// # Safety
     /// The calls' chunks are alive.
     unsafe fn substantiate_all(&self, calls: &[NonNull<Deferred>]) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: the calls' chunks are alive, as whoever calls this sees to.
         self.foundation.failure().is_none()
             && self.work(|tools| unsafe { tools.substantiate_all(calls) }).is_ok()
     }
@@ -308,7 +308,7 @@ impl LazyEngine {
     /// # Safety
     /// The address was read from an open sticky under an epoch that is still pinned.
     unsafe fn substantiate(&self, source: *mut ()) -> Result<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: it was read from an open sticky in an epoch that is still pinned, as whoever calls this sees to.
         self.work(|tools| unsafe { tools.substantiate(source) })
     }
 
@@ -549,7 +549,7 @@ impl Engine for LazyEngine {
     }
 
     fn row_at(&self, at: Seq, table: TableId, key: &[u8]) -> Result<RowAt> {
-        // SAFETY: as above.
+        // SAFETY: read from an open sticky under an epoch that is still pinned.
         let mut substantiate = |source| unsafe { self.substantiate(source) };
         row_at(&self.foundation, at, table, key, &mut substantiate)
     }
@@ -588,7 +588,7 @@ impl Engine for LazyEngine {
         place: &mut ScanPlace,
         visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<bool>,
     ) -> Result<()> {
-        // SAFETY: as above.
+        // SAFETY: read from an open sticky under an epoch that is still pinned.
         let mut substantiate = |source| unsafe { self.substantiate(source) };
         at.scan_on(scan, place, &mut substantiate, visit)
     }

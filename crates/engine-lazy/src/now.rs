@@ -601,6 +601,6 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
 /// # Safety
 /// The address was read from an open sticky while an epoch was pinned that still is.
 pub unsafe fn deferred_at<'a>(address: *mut ()) -> &'a Deferred {
-    // SAFETY: the caller's promise: chunks are freed only after such epochs.
+    // SAFETY: chunks are freed only after the epochs in which their addresses were read, as whoever calls this sees to.
     unsafe { &*address.cast::<Deferred>() }
 }

@@ -85,7 +85,7 @@ impl<'a> Substantiation<'a> {
     /// The address was read, under this epoch or a chunk's own reference, from an open sticky, a
     /// ticket or a chunk.
     pub unsafe fn substantiate(&mut self, address: *mut ()) -> Result<(), Failed> {
-        // SAFETY: the caller's promise.
+        // SAFETY: it was read from what is still there in this epoch, as whoever calls this sees to.
         let deferred = unsafe { deferred_at(address) };
         let bottom = self.stack.len();
         self.want(deferred);
@@ -120,7 +120,7 @@ impl<'a> Substantiation<'a> {
     /// The calls' chunks are alive.
     pub unsafe fn substantiate_all(&mut self, calls: &[NonNull<Deferred>]) -> Result<(), Failed> {
         for (at, call) in calls.iter().enumerate() {
-            // SAFETY: the caller's promise.
+            // SAFETY: the calls' chunks are alive, as whoever calls this sees to.
             unsafe {
                 for (stage, distance) in
                     [(Stage::Call, 6), (Stage::Versions, 4), (Stage::Below, 2), (Stage::Values, 1)]
@@ -160,7 +160,7 @@ impl<'a> Substantiation<'a> {
                     Version::prefetch_at(row_below(version));
                 }
                 Stage::Values => {
-                    // SAFETY: as above.
+                    // SAFETY: what is below a captured version outlives the pending call too, and the epoch is pinned.
                     if let Some(row_below) = unsafe { row_below(version).as_ref() } {
                         let long_columns = self.definitions.table(row.table).long_columns();
                         // SAFETY: seen not done above.
@@ -244,7 +244,7 @@ impl<'a> Substantiation<'a> {
                 self.want(wanted);
             }
             Err(Stop::Abort(error)) => {
-                // SAFETY: as above.
+                // SAFETY: the call was seen not done, so its variant is there.
                 let program = unsafe { &deferred.variant.as_ref().procedure.program.name };
                 panic!("{:?}", broken_promise(deferred, program, &error));
             }
@@ -265,7 +265,7 @@ fn row_below(version: &Version) -> *const Version {
 /// The call was seen not done in the epoch that is pinned.
 #[inline]
 unsafe fn reads(deferred: &Deferred, row: CapturedRow) -> ColumnMask {
-    // SAFETY: the caller's promise.
+    // SAFETY: the call was seen not done in the epoch that is pinned, so its variant is there.
     let reads = unsafe { &deferred.variant.as_ref().reads };
     reads.get(row.table.0 as usize).copied().unwrap_or_default()
 }
@@ -275,7 +275,7 @@ unsafe fn reads(deferred: &Deferred, row: CapturedRow) -> ColumnMask {
 /// # Safety
 /// The call is not done while the result is used.
 unsafe fn code_of<'a>(deferred: &Deferred) -> &'a fabius_program::compile::Code {
-    // SAFETY: the caller's promise.
+    // SAFETY: the call is not done, so its variant is there, as whoever calls this sees to.
     let variant = unsafe { &*deferred.variant.as_ptr() };
     if deferred.ticket.is_some() { &variant.later_with_results } else { &variant.later }
 }

@@ -163,7 +163,7 @@ impl<'a, 't> Turn<'a, '_, 't> {
             }
             None => true,
         });
-        // SAFETY: as above.
+        // SAFETY: a variant lives as long as a call may point to it.
         self.defer(seq, call, unsafe { &*variant.as_ptr() }, variant, ticket);
         Ok(())
     }
@@ -209,7 +209,7 @@ impl<'a, 't> Turn<'a, '_, 't> {
         let address: *mut () = deferred.as_ptr().cast();
         let is_all = stickies == 1 && ticket.is_none();
         for written in open() {
-            // SAFETY: as above.
+            // SAFETY: pushed by this call, in the lane, which alone changes heads.
             unsafe { written.version.as_ref() }.set_deferred(address, is_all);
         }
         if let Some(ticket) = ticket {

@@ -35,7 +35,7 @@ pub struct SplitRecord {
 // SAFETY: the record is in its table's index while it is split, because nobody can delete it; the stand-in
 // belongs to the split record, and is only read.
 unsafe impl Send for SplitRecord {}
-// SAFETY: as above.
+// SAFETY: the record stays in its index while it is split, and the stand-in is only read.
 unsafe impl Sync for SplitRecord {}
 
 impl Drop for SplitRecord {
@@ -57,7 +57,7 @@ impl SplitRecord {
         let head = unsafe { record.head().as_ref() }.filter(|head| !head.is_tombstone())?;
         let mut row = Vec::with_capacity(table.types().len());
         for (at, data_type) in table.types().iter().enumerate() {
-            // SAFETY: as above; whole calls leave nothing pending.
+            // SAFETY: the epoch is pinned; whole calls leave nothing pending.
             match unsafe { chain::read(head, ColumnId(at as u8), *data_type, std::ptr::null_mut()) } {
                 Cell::Value(value) => row.push(value),
                 Cell::Absent | Cell::Pending(_) => return None,

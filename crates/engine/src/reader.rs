@@ -88,14 +88,14 @@ impl<'a> Context<'a> for SnapshotContext<'a> {
     }
 
     fn exists(&mut self, _: TableId, row: Visible) -> Result<bool, Stop> {
-        // SAFETY: as above.
+        // SAFETY: the epoch is pinned during 'a.
         Ok(unsafe { chain::is_present(row.0) })
     }
 
     #[inline]
     fn read(&mut self, table: TableId, row: Visible, column: ColumnId) -> Result<Datum<'a>, Stop> {
         let data_type = self.definitions.table(table).types()[column.0 as usize];
-        // SAFETY: as above; the snapshot keeps what is visible at its seq.
+        // SAFETY: the epoch is pinned during 'a; the snapshot keeps what is visible at its seq.
         match unsafe { chain::read(row.0, column, data_type, self.own) } {
             Cell::Value(value) => Ok(value),
             Cell::Pending(source) => {

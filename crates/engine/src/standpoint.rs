@@ -228,7 +228,7 @@ impl<'f> Standpoint<'f> {
                 // SAFETY: the snapshot keeps a record that is present at its seq (see `present`), and the
                 // epoch is pinned for its versions.
                 let version = unsafe { record.as_ref().visible(self.seq()) };
-                // SAFETY: as above.
+                // SAFETY: the epoch is pinned, and the snapshot keeps what is visible at its seq.
                 if !unsafe { show.row(version, &mut row) }? {
                     return Ok(());
                 }
@@ -338,7 +338,7 @@ impl Show<'_, '_> {
         for column in self.columns {
             let data_type = self.types[usize::from(column.0)];
             loop {
-                // SAFETY: the caller's promise.
+                // SAFETY: the version stays readable for 'g, as whoever calls this sees to.
                 match unsafe { chain::read(version, *column, data_type, std::ptr::null_mut()) } {
                     Cell::Value(value) => break row.push(value),
                     Cell::Pending(source) => (self.substantiate)(source)?,

@@ -488,7 +488,7 @@ unsafe fn merge_below(record: &Record, pivot: &Version, types: &Arc<[DataType]>,
     }
     let mut open = taken_over;
     let mut at = first;
-    // SAFETY: one shortener: what was below the pivot is retired only behind this.
+    // SAFETY: one shortener: what was there is retired only behind this loop.
     while let Some(version) = unsafe { at.as_ref() } {
         at = version.next();
         let here = version.columns().intersection(open);
@@ -540,7 +540,7 @@ unsafe fn retire_chain(first: *const Version, types: &Arc<[DataType]>, retired: 
     // SAFETY: unlinked, and each can be read, since nobody else retires them.
     while let Some(version) = unsafe { at.as_ref() } {
         at = version.next();
-        // SAFETY: as for the one that it was below.
+        // SAFETY: unlinked, and not retired yet.
         unsafe { retired.version(version.owner(), types) };
     }
 }

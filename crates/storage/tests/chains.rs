@@ -86,7 +86,7 @@ fn write(record: &Record, seq: u64, row: &Row) {
 /// `version` is readable: an epoch is pinned.
 unsafe fn read(version: *const Version) -> Row {
     let cell = |column: ColumnId| {
-        // SAFETY: the caller's promise.
+        // SAFETY: the epoch is pinned, as whoever calls this sees to.
         match unsafe { chain::read(version, column, TYPES[column.0 as usize], std::ptr::null_mut()) } {
             Cell::Value(datum) => datum,
             other => panic!("{other:?}"),
@@ -228,7 +228,7 @@ fn readers_see_their_seq_while_others_shorten() {
             let oldest = snapshots.collect(Seq(seq));
             collected.store(oldest.0, SeqCst);
             let mut retired = Retired::default();
-            // SAFETY: as above.
+            // SAFETY: readers hold snapshots at or above `collected`; an epoch is pinned.
             unsafe {
                 match seq % 16 {
                     0 => fold_with_others(shared, oldest, &types, &mut retired),
@@ -276,7 +276,7 @@ fn readers_see_their_seq_while_like_versions_replace_each_other() {
             });
         }
         scope.spawn(|| {
-            // SAFETY: as above.
+            // SAFETY: readers hold snapshots at or above what is collected; an epoch is pinned.
             shorten_until_the_end(&promised, &collected, |oldest, retired| unsafe {
                 shorten(shared, oldest, &types, retired);
             });
@@ -346,7 +346,7 @@ fn readers_see_their_seq_while_numbers_take_turns() {
         }
         let mut retired = Retired::default();
         if seq.is_multiple_of(8) {
-            // SAFETY: as above.
+            // SAFETY: readers hold snapshots at or above `collected`; an epoch is pinned.
             unsafe { fold_with_others(shared, Seq(collected.load(SeqCst)), &types, &mut retired) };
         }
         retired.hand_over(guard);
@@ -449,7 +449,7 @@ fn readers_see_their_sum_while_it_is_resolved() {
     let (newest, below) = unsafe { (&*shared.head(), &*(*shared.head()).next()) };
     assert_eq!(newest.deltas(), ColumnMask::EMPTY);
     assert!(below.is_whole(), "{:?} is shadowed", below.seq());
-    // SAFETY: as above.
+    // SAFETY: nobody else is there any more.
     let sum = unsafe { chain::read(newest, SUM, TYPES[2], std::ptr::null_mut()) };
     assert!(matches!(sum, Cell::Value(Datum::Int(sum)) if sum == sum_at(Seq(SEQS))));
     free(record, &types);

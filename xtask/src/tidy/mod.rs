@@ -8,6 +8,7 @@
 //! | [`file_length`] | a file is one thing |
 //! | [`file_name`] | a file is named by what it answers for |
 //! | [`marker`] | nothing is left for later in a comment or a macro |
+//! | [`safety`] | comments of unsafe code name what it stands on |
 //! | [`compiler`] | rustfmt and clippy have nothing to say |
 //! | [`exception`] | where a rule does not hold, and why |
 //!
@@ -22,6 +23,7 @@ mod floor;
 mod marker;
 mod module_doc;
 mod named_path;
+mod safety;
 mod tree;
 
 use crate::cargo;
@@ -54,6 +56,7 @@ const CHECKS: &[fn(&Tree) -> Vec<Finding>] = &[
     file_length::check,
     file_name::check,
     marker::check,
+    safety::check,
 ];
 
 /// Checks rules and prints what is found; whether that was nothing.

@@ -58,7 +58,7 @@ pub fn install<'a>(
     let deleted = workspace.writes.iter().filter(|write| matches!(write.image, Image::Gone));
     let records = workspace.touched.iter().copied().chain(deleted.map(|write| (write.table, write.record)));
     for (table, record) in records {
-        // SAFETY: as above.
+        // SAFETY: the epoch is pinned.
         if !unsafe { chain::is_present(record.head()) } {
             purge.record(seq, table, record);
         }
@@ -111,7 +111,7 @@ pub unsafe fn put(write: &Write<'_>, seq: Seq, collected: Seq, trail: &mut Trail
     let pushed = if this.is_like(below?) { Pushed::OnOneLikeIt(version) } else { Pushed::OnAnother };
     if !this.is_whole() && record.count_pending() >= MERGE_AFTER {
         record.reset_pending();
-        // SAFETY: the caller's promise.
+        // SAFETY: an epoch is pinned, and everything at or below `collected` is settled, as whoever calls this sees to.
         unsafe { fold_with_others(record, collected, write.table.types(), &mut trail.retired) };
     }
     Some(pushed)
@@ -133,7 +133,7 @@ pub unsafe fn put_in_turns(
         && table.types().len() > 1
         && table.lacks_only_key(column).is_none()
     {
-        // SAFETY: the caller's promise.
+        // SAFETY: the writer calls this with an epoch pinned, as whoever calls this sees to.
         if unsafe { renew(record, seq, column, *number, collected) } {
             return None;
         }
@@ -144,7 +144,7 @@ pub unsafe fn put_in_turns(
             return (!newest.is_whole()).then_some(Pushed::OnAnother);
         }
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the writer calls this with an epoch pinned, as whoever calls this sees to.
     unsafe { put(write, seq, collected, trail) }
 }
 

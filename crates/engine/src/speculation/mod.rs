@@ -125,16 +125,16 @@ pub fn row_at(
     };
     // SAFETY: the epoch is pinned; the snapshot keeps what is visible at its seq.
     let version = unsafe { record.visible(at) };
-    // SAFETY: as above.
+    // SAFETY: the epoch is pinned; the snapshot keeps what is visible at its seq.
     let seq = unsafe { version.as_ref() }.map_or(Seq::default(), |version| version.seq());
-    // SAFETY: as above.
+    // SAFETY: the epoch is pinned; the snapshot keeps what is visible at its seq.
     if !unsafe { chain::is_present(version) } {
         return Ok(RowAt { values: None, seq });
     }
     let columns = table.types().iter().enumerate();
     let values = columns.map(|(column, &data_type)| {
         loop {
-            // SAFETY: as above.
+            // SAFETY: the epoch is pinned; the snapshot keeps what is visible at its seq.
             match unsafe { chain::read(version, ColumnId(column as u8), data_type, std::ptr::null_mut()) } {
                 Cell::Value(value) => break Ok(value.to_value(data_type)),
                 Cell::Pending(source) => substantiate(source)?,

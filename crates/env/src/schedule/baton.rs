@@ -48,7 +48,7 @@ unsafe impl Send for Question {}
 
 impl Question {
     fn holds(&self) -> bool {
-        // SAFETY: as above.
+        // SAFETY: whoever left it stands still until the question is taken away, and it stays where it is.
         unsafe { (*self.0)() }
     }
 }

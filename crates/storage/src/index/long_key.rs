@@ -110,7 +110,7 @@ impl IndexKey for LongKey<'static> {
         key: &LongKey<'_>,
         stable: impl FnOnce() -> bool,
     ) -> Result<bool, Changed> {
-        // SAFETY: the same contract.
+        // SAFETY: the keys are as [`IndexKey`] wants them, as whoever calls this sees to.
         unsafe { key.compare(slot, stable) }.map(Ordering::is_lt)
     }
 
@@ -120,7 +120,7 @@ impl IndexKey for LongKey<'static> {
         key: &LongKey<'_>,
         stable: impl FnOnce() -> bool,
     ) -> Result<bool, Changed> {
-        // SAFETY: the same contract.
+        // SAFETY: the keys are as [`IndexKey`] wants them, as whoever calls this sees to.
         unsafe { key.compare(slot, stable) }.map(Ordering::is_eq)
     }
 

@@ -149,13 +149,13 @@ unsafe fn rank<K: IndexKey>(
     let mut size = count.min(keys.len());
     while size > 1 {
         let half = size / 2;
-        // SAFETY: the same contract.
+        // SAFETY: the keys are as [`IndexKey`] wants them, as whoever calls this sees to.
         let less = unsafe { K::is_less(&keys[base + half - 1], key, stable) }?;
         base = std::hint::select_unpredictable(less, base + half, base);
         size -= half;
     }
     if size == 1 {
-        // SAFETY: the same contract.
+        // SAFETY: the keys are as [`IndexKey`] wants them, as whoever calls this sees to.
         base += usize::from(unsafe { K::is_less(&keys[base], key, stable) }?);
     }
     Ok(base)
@@ -220,7 +220,7 @@ impl<K: IndexKey> Leaf<K> {
         key: &K::Key<'_>,
         stable: impl Fn() -> bool + Copy,
     ) -> Result<usize, Changed> {
-        // SAFETY: the same contract.
+        // SAFETY: the keys are as [`IndexKey`] wants them, as whoever calls this sees to.
         unsafe { rank::<K>(&self.keys, self.count(), key, stable) }
     }
 
@@ -239,7 +239,7 @@ impl<K: IndexKey> Leaf<K> {
         if rank >= self.count().min(LEAF_ENTRIES) {
             return Ok(false);
         }
-        // SAFETY: the same contract.
+        // SAFETY: the keys are as [`IndexKey`] wants them, as whoever calls this sees to.
         unsafe { K::is_equal(&self.keys[rank], key, stable) }
     }
 
@@ -345,7 +345,7 @@ impl<K: IndexKey> Inner<K> {
         key: &K::Key<'_>,
         stable: impl Fn() -> bool + Copy,
     ) -> Result<usize, Changed> {
-        // SAFETY: the same contract.
+        // SAFETY: the keys are as [`IndexKey`] wants them, as whoever calls this sees to.
         unsafe { rank::<K>(&self.keys, self.count(), key, stable) }
     }
 

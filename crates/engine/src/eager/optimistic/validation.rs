@@ -251,7 +251,7 @@ mod tests {
             let head = NonNull::new(self.record().head().cast_mut());
             // SAFETY: nobody else has seen it or its only version, which has no values.
             head.into_iter().for_each(|version| unsafe { Version::free(version, ColumnMask::EMPTY) });
-            // SAFETY: as above.
+            // SAFETY: nobody else has seen it.
             unsafe { Record::free(self.0) };
         }
     }
