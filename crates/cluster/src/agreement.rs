@@ -76,6 +76,8 @@ pub(crate) struct Agreement {
     /// Ticks so far, and at which of them each node was heard last.
     ticks: u64,
     heard: BTreeMap<u64, u64>,
+    /// The newest tick at which it is sure to have known what was agreed on.
+    knew_at: u64,
     /// Draws how long this node waits before it stands for election.
     seed: u64,
     elections: u64,
@@ -120,6 +122,9 @@ pub struct Standing {
     pub first: u64,
     /// The last entry of its log.
     pub last: u64,
+    /// Ticks since it is sure to have known what was agreed on: since it has heard of the leader, or, where it leads, since a majority
+    /// has answered it.
+    pub silent: u64,
 }
 
 impl Agreement {
@@ -174,6 +179,7 @@ impl Agreement {
             leaving: None,
             ticks: 0,
             heard: BTreeMap::new(),
+            knew_at: 0,
             seed,
             elections: 0,
         };
@@ -191,7 +197,24 @@ impl Agreement {
             agreed: raft.raft_log.committed,
             first: self.hard_state.begins.index + 1,
             last: raft.raft_log.last_index(),
+            silent: self.ticks - self.knew_at,
         }
+    }
+
+    /// The newest tick at which this node knew what was agreed on, by what it has heard since.
+    fn knows_since(&self) -> Option<u64> {
+        let Standing { leader, leads, .. } = self.standing();
+        if !leads {
+            return leader.and_then(|leader| self.heard.get(&leader).copied());
+        }
+        let voters = self.hard_state.members.iter().filter(|member| member.votes);
+        let heard = voters.map(|member| match member.node == self.hard_state.node {
+            true => self.ticks,
+            false => self.heard.get(&member.node).copied().unwrap_or(0),
+        });
+        let mut heard: Vec<u64> = heard.collect();
+        heard.sort_unstable_by(|a, b| b.cmp(a));
+        heard.get(heard.len() / 2).copied()
     }
 
     /// The members that this node knows of.
@@ -271,6 +294,7 @@ impl Agreement {
 
     fn pass_tick(&mut self) {
         self.ticks += 1;
+        self.knew_at = self.knew_at.max(self.knows_since().unwrap_or(0));
         if let Some(silence) = &mut self.leaving {
             *silence += 1;
             // It never stands for election, but votes once it hears nothing of a leader.

@@ -213,6 +213,13 @@ impl Database {
         self.agreed.as_ref().and_then(|agreed| agreed.term_of_lead())
     }
 
+    /// For how long this node of a cluster has not known for certain what was agreed on: what it shows at once may be older than the
+    /// newest by so much, and by what it is about to take. `None` for a database that is none.
+    pub fn silence(&self) -> Option<Duration> {
+        let status = self.member_status()?;
+        Some(TICK * u32::try_from(status.standing.silent).unwrap_or(u32::MAX))
+    }
+
     /// Whether it is a node of a cluster.
     pub fn is_replicated(&self) -> bool {
         self.agreed.is_some()

@@ -281,6 +281,74 @@ fn check(cluster: &ClusterProcess, cuts: bool, seed: u64) {
     }
 }
 
+/// Goal: whoever reads at a seq that is still to come is shown that state once it is there, at any node; a node that is cut off
+/// shows what it has at once, and says how old that may be.
+#[test]
+fn a_seq_still_to_come_is_waited_for_and_old_states_say_their_age() {
+    let program = Path::new(env!("CARGO_BIN_EXE_fabius"));
+    let arguments = ["--log", "error", "--history", "1h"];
+    let cluster = ClusterProcess::start(program, None, NODES, Wiring::Links, &arguments).expect("a cluster");
+    let conninfo =
+        |node: usize| format!("host=127.0.0.1 port={} dbname=fabius user=tester", cluster.nodes[node].port);
+    let work = async {
+        let writer = connect_patiently(&[conninfo(0)]).await;
+        let leads: Vec<String> =
+            (0..NODES).map(|node| format!("{} target_session_attrs=read-write", conninfo(node))).collect();
+        let leader = connect_patiently(&leads).await;
+        run(&leader, "CREATE TABLE t (id integer PRIMARY KEY)").await.expect("a table");
+        run(&writer, "INSERT INTO t VALUES (0)").await.expect("a row");
+        let now = run(&writer, "SELECT fabius.last_seq()").await.expect("its place")[0]
+            .parse::<u64>()
+            .expect("a number");
+        let reading: Vec<_> = (0..NODES)
+            .map(|node| {
+                let conninfo = conninfo(node);
+                tokio::spawn(async move {
+                    let reader = connect_patiently(&[conninfo]).await;
+                    run(&reader, &format!("SET fabius.as_of = '{}'", now + 20)).await.expect("a number");
+                    let rows = run(&reader, "SELECT count(*) FROM t").await.expect("the rows");
+                    let seq = run(&reader, "SELECT fabius.seq()").await.expect("where it reads");
+                    (rows, seq)
+                })
+            })
+            .collect();
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        assert!(reading.iter().all(|reading| !reading.is_finished()), "it is not there yet");
+        for id in 1..40 {
+            run(&leader, &format!("INSERT INTO t VALUES ({id})")).await.expect("a row");
+        }
+        let mut shown = Vec::new();
+        for reading in reading {
+            shown.push(timeout(PATIENCE, reading).await.expect("it ends").expect("it reads"));
+        }
+        assert_eq!(shown[0].1, [(now + 20).to_string()]);
+        assert!(shown.iter().all(|other| *other == shown[0]), "{shown:?}");
+        let cut = connect_patiently(&[conninfo(1)]).await;
+        run(&cut, "SET fabius.reads = 'snapshot'").await.expect("a setting");
+        assert!(age_of(&cut).await < 1.0, "it has just heard of the others");
+        cluster.cut_off(1, true);
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert_eq!(run(&cut, "SELECT count(*) FROM t").await, Ok(vec!["40".to_string()]));
+        let old = age_of(&cut).await;
+        assert!(old > 1.0 && old < 60.0, "{old}");
+        cluster.cut_off(1, false);
+        let begun = std::time::Instant::now();
+        while age_of(&cut).await > 0.5 {
+            assert!(begun.elapsed() < PATIENCE, "it stays old");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async { timeout(PATIENCE * 2, work).await.expect("it ends in time") });
+}
+
+/// How old what a node shows at once may be, seconds.
+async fn age_of(client: &Client) -> f64 {
+    let shown = run(client, "SELECT fabius.snapshot_age()").await.expect("an age").remove(0);
+    let parts: Vec<f64> = shown.split(':').map(|part| part.parse().expect("a number")).collect();
+    parts[0] * 3600.0 + parts[1] * 60.0 + parts[2]
+}
+
 fn histories(cuts: bool) {
     let program = Path::new(env!("CARGO_BIN_EXE_fabius"));
     let cluster =

@@ -15,12 +15,17 @@ use crate::{Database, Statement};
 use fabius_engine::speculation::{Footprint, Mark, Overlay, Speculated};
 use fabius_engine::{Definitions, HeldSnapshot, Room};
 use fabius_value::{Error, Result, Seq, SqlState, Value};
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
+use std::task::Poll;
+use std::time::{Duration, Instant};
 
 /// Transactions open at one time, and standpoints of theirs, at most: each holds a snapshot.
 pub const TRANSACTIONS_MAX: usize = 3072;
+
+/// How often who waits for a seq that is still to come looks whether it is there.
+const LOOKS: Duration = Duration::from_millis(2);
 
 /// How a transaction goes about what others do meanwhile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -135,6 +140,24 @@ impl Database {
         Ok(self.foundation().hold_snapshot())
     }
 
+    /// Returns once a seq is promised here.
+    ///
+    /// # Errors
+    /// What ended the log, or stopped the engine.
+    async fn reach(&self, seq: Seq) -> Result<()> {
+        poll_fn(|context| {
+            if let Some(failure) = self.failure() {
+                return Poll::Ready(Err(failure));
+            }
+            if self.foundation().promised() >= seq {
+                return Poll::Ready(Ok(()));
+            }
+            self.sessions().alarm.at(Instant::now() + LOOKS, context.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+
     /// # Errors
     /// `53400` if there are too many transactions.
     pub(super) fn refuse_too_many(&self) -> Result<()> {
@@ -147,12 +170,17 @@ impl Database {
 }
 
 impl Transaction {
-    /// Makes it read at a moment of the past, before its first statement. It cannot write then.
+    /// Makes it read at a moment of the past, before its first statement. It cannot write then. A seq that is still to come is waited
+    /// for (Calvin, section 3.1.2).
     ///
     /// # Errors
     /// `55000` if that moment is not kept, or no history is; `25001` if it reads at another seq already; what ended
     /// the log.
     pub async fn stand_at(&mut self, moment: Moment) -> Result<Arc<Definitions>> {
+        if let Moment::Seq(seq) = moment {
+            self.database.kept_history()?;
+            self.database.reach(seq).await?;
+        }
         let (snapshot, definitions) = self.database.kept_history()?.snapshot(moment)?;
         if self.snapshot.as_ref().is_some_and(|own| !self.is_past || own.seq() != snapshot.seq()) {
             let message = "a moment of the past must be chosen before any query";

@@ -74,6 +74,11 @@ pub const KNOWN: &[Known] = &[
         how: How::Tolerated,
     },
     Known {
+        what: "errors of values (class 22) of a statement that finds and changes no row",
+        why: "constants are computed where they are needed, PostgreSQL's beforehand",
+        how: How::Tolerated,
+    },
+    Known {
         what: "42803 for a key of `GROUP BY` that is computed, as what `IN (SELECT ...)` is asked about",
         why: "the subquery is taken to ask about the columns of the key",
         how: How::Tolerated,

@@ -62,6 +62,13 @@ pub struct Shown {
     pub tag: String,
 }
 
+impl Shown {
+    /// Whether the statement has shown no row and changed none.
+    pub fn is_of_nothing(&self) -> bool {
+        self.rows.is_empty() && self.tag.split(' ').next_back() == Some("0")
+    }
+}
+
 /// A column of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {

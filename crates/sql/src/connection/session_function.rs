@@ -3,6 +3,7 @@
 use super::result::rows_response;
 use super::{Connection, Response};
 use crate::catalog::{Oid, folded};
+use crate::interval::{self, Interval};
 use crate::lowered::OutputColumn;
 use crate::parameter_types::index_of;
 use crate::sql_type::SqlType;
@@ -29,6 +30,7 @@ const FUNCTIONS: &[(&str, &str, SqlType)] = &[
     ("pg_catalog", "pg_sleep", SqlType::Void),
     ("fabius", "outcome", SqlType::Text),
     ("fabius", "outcome_seq", SqlType::BigInt),
+    ("fabius", "snapshot_age", SqlType::Interval),
     ("fabius", "last_seq", SqlType::BigInt),
     ("fabius", "seq", SqlType::BigInt),
 ];
@@ -166,6 +168,11 @@ impl Connection {
             ("outcome_seq", [Value::Text(key)]) => {
                 let first = self.database.database().first_outcome(key.as_bytes()).await?;
                 place(first.and_then(Result::ok))
+            }
+            ("snapshot_age", []) => {
+                let silence = self.database.database().silence().unwrap_or_default();
+                let micros = i64::try_from(silence.as_micros()).unwrap_or(i64::MAX);
+                Value::Text(interval::write(Interval { micros, ..Interval::default() }))
             }
             ("last_seq", []) => place(self.last_seq),
             ("seq", []) => self.current_seq().await?,

@@ -78,6 +78,7 @@ fn shown(database: &Database) -> Option<String> {
         "agreed": standing.agreed,
         "taken": status.taken,
         "seq": database.standpoint().seq().0,
+        "silent_ms": database.silence().map(|silence| silence.as_millis() as u64),
         "members": members,
         "compared": compared,
         "complaints": status.complaints,
