@@ -306,6 +306,7 @@ fn a_seq_still_to_come_is_waited_for_and_old_states_say_their_age() {
                 tokio::spawn(async move {
                     let reader = connect_patiently(&[conninfo]).await;
                     run(&reader, &format!("SET fabius.as_of = '{}'", now + 20)).await.expect("a number");
+                    run(&reader, "BEGIN").await.expect("a transaction");
                     let rows = run(&reader, "SELECT count(*) FROM t").await.expect("the rows");
                     let seq = run(&reader, "SELECT fabius.seq()").await.expect("where it reads");
                     (rows, seq)
