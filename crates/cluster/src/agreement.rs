@@ -78,6 +78,8 @@ pub(crate) struct Agreement {
     heard: BTreeMap<u64, u64>,
     /// The newest tick at which it is sure to have known what was agreed on.
     knew_at: u64,
+    /// At which tick each node has answered a heartbeat last.
+    beats: BTreeMap<u64, u64>,
     /// Draws how long this node waits before it stands for election.
     seed: u64,
     elections: u64,
@@ -180,6 +182,7 @@ impl Agreement {
             ticks: 0,
             heard: BTreeMap::new(),
             knew_at: 0,
+            beats: BTreeMap::new(),
             seed,
             elections: 0,
         };
@@ -345,10 +348,22 @@ impl Agreement {
             }
             // It has caught up meanwhile; then the library answers so.
         }
+        let size = self.raft.raft.max_msg_size;
+        if message.msg_type == MessageType::MsgHeartbeatResponse && !self.is_first_beat(message.from) {
+            self.raft.raft.max_msg_size = 0;
+        }
         // What Raft refuses of a message is that it is of the past or of a stranger.
         let _ = self.raft.step(message);
+        self.raft.raft.max_msg_size = size;
         self.draw_timeout();
         Ok(())
+    }
+
+    /// Whether a node answers a heartbeat for the first time in this tick. For each answer the library sends a node that is behind as many
+    /// entries as a message holds, the same ones again while it does not know what the node has. Every batch of reads makes a heartbeat,
+    /// and a node that comes back answers thousands at once: so it is sent much once in a tick, and otherwise one entry.
+    fn is_first_beat(&mut self, node: u64) -> bool {
+        self.beats.insert(node, self.ticks) != Some(self.ticks)
     }
 
     /// The leader does not have any more what this node needs next: it has to be filled when it is opened again.
