@@ -13,7 +13,6 @@ use crate::session::requirement::Footing;
 use crate::session::transaction::TransactionOptions;
 use crate::session::wound_wait::Owner;
 use crate::unnamed::Use;
-use fabius_cluster::AgreedEngine;
 use fabius_engine::{Batch, BatchBuilder, Definitions, Procedure, entry};
 use fabius_program::arguments;
 use fabius_program::catalog::ProcedureId;
@@ -119,7 +118,7 @@ impl Statement {
         &self.definition
     }
 
-    /// The same as text.
+    /// The statement's text.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
@@ -251,7 +250,8 @@ impl Database {
         outcome.map_err(|error| required.of_statement(error))
     }
 
-    /// Calls a statement that writes. Another node of a cluster may have dropped its procedure, which that one had no use for.
+    /// Calls a statement that writes. Somebody else may have dropped its procedure, another node of a cluster above all, who had no use for
+    /// it.
     async fn call_statement(
         &self,
         caller: &Caller<'_>,
@@ -274,7 +274,7 @@ impl Database {
         }
         Err(Error::new(
             SqlState::UNDEFINED_FUNCTION,
-            "the statement is dropped by other nodes as often as it is defined",
+            "the statement is dropped by others as often as it is defined",
         ))
     }
 
@@ -305,43 +305,22 @@ impl Database {
         if let Some((procedure, _)) = &*statement.defined.read() {
             return Ok(procedure.clone());
         }
-        let Some(agreed) = &self.agreed else { return self.define_here(statement) };
         let used = self.sessions().unnamed.hold(statement.id);
         let procedure = match self.defined(statement) {
             Some(procedure) => procedure,
             None => {
-                let defined = self.agree_on(agreed, &statement.text).await;
-                // Another node may have been faster.
+                let defined = self.define_unnamed(&statement.text).await;
+                // Another thread, or another node, may have been faster.
                 let not_defined = || Error::new(SqlState::UNDEFINED_FUNCTION, "a statement was not defined");
                 self.defined(statement).ok_or_else(|| defined.err().unwrap_or_else(not_defined))?
             }
         };
         let drops = self.drops(&self.sessions().unnamed.take_tired());
-        if !drops.is_empty() && self.agree_on(agreed, &drops.concat()).await.is_err() {
-            // Another node has dropped some of them.
+        if !drops.is_empty() && self.define_unnamed(&drops.concat()).await.is_err() {
+            // Some of them have gone meanwhile, with a table or by another node.
             for drop in &drops {
-                let _ = self.agree_on(agreed, drop).await;
+                let _ = self.define_unnamed(drop).await;
             }
-        }
-        *statement.defined.write() = Some((procedure.clone(), used));
-        Ok(procedure)
-    }
-
-    /// The same in a database that is no node of a cluster.
-    fn define_here(&self, statement: &Statement) -> Result<Arc<Procedure>> {
-        let _one_at_a_time = self.sessions().defining.lock();
-        let used = self.sessions().unnamed.hold(statement.id);
-        let procedure = match self.defined(statement) {
-            Some(procedure) => procedure,
-            None => {
-                self.engine().define(&statement.text)?;
-                let not_defined = || Error::new(SqlState::UNDEFINED_FUNCTION, "a statement was not defined");
-                self.defined(statement).ok_or_else(not_defined)?
-            }
-        };
-        let drops = self.drops(&self.sessions().unnamed.take_tired());
-        if !drops.is_empty() {
-            self.engine().define(&drops.concat())?;
         }
         *statement.defined.write() = Some((procedure.clone(), used));
         Ok(procedure)
@@ -363,8 +342,9 @@ impl Database {
         there.map(|name| drop_procedure(&name)).collect()
     }
 
-    /// Defines, or drops, what has no name of the user's, where whoever leads may have it agreed on.
-    async fn agree_on(&self, agreed: &AgreedEngine, definition: &str) -> Result<()> {
+    /// Defines, or drops, what has no name of the user's; in a cluster whoever leads may have it agreed on.
+    async fn define_unnamed(&self, definition: &str) -> Result<()> {
+        let Some(agreed) = &self.agreed else { return self.engine().define(definition) };
         let batch = agreed.amend_anywhere(&entry::encode_definition(definition));
         self.complete(&batch).await;
         batch.outcome(0)

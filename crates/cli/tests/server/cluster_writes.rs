@@ -1,7 +1,7 @@
 //! Writing on nodes of a cluster that do not lead it: what is written there is what would have been at the node that leads.
 
-use crate::cluster::Cluster;
-use crate::support::{PATIENCE, block_on, connect};
+use crate::cluster::{Cluster, connect_patiently};
+use crate::support::{PATIENCE, block_on};
 use futures::future::join_all;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -18,7 +18,7 @@ async fn clients(cluster: &Cluster) -> Vec<Client> {
 }
 
 async fn connect_to(cluster: &Cluster, node: usize) -> Client {
-    connect(&cluster.conninfo_of(node)).await
+    connect_patiently(&[cluster.conninfo_of(node)]).await
 }
 
 async fn run(client: &Client, text: &str) {
@@ -194,7 +194,7 @@ fn definitions_and_writes_of_other_nodes_meet() {
             .map(|node| {
                 let (conninfo, ends) = (cluster.conninfo_of(node), ends.clone());
                 tokio::spawn(async move {
-                    let client = connect(&conninfo).await;
+                    let client = connect_patiently(&[conninfo]).await;
                     let mut last = 0;
                     for round in 0.. {
                         if ends.load(Relaxed) {
@@ -217,7 +217,7 @@ fn definitions_and_writes_of_other_nodes_meet() {
             .map(|node| {
                 let (conninfo, written, ends) = (cluster.conninfo_of(node), written.clone(), ends.clone());
                 tokio::spawn(async move {
-                    let client = connect(&conninfo).await;
+                    let client = connect_patiently(&[conninfo]).await;
                     for number in 0i64.. {
                         if ends.load(Relaxed) {
                             break;

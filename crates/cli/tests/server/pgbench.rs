@@ -1,7 +1,7 @@
 //! pgbench: its tables, its built-in scripts, each way to send statements; on a cluster, while the lead goes from node to node.
 
-use crate::cluster::Cluster;
-use crate::support::{Server, block_on, connect, has, program, succeed};
+use crate::cluster::{Cluster, connect_patiently};
+use crate::support::{Server, block_on, has, program, succeed};
 use std::process::Command;
 use std::time::Duration;
 
@@ -49,6 +49,8 @@ fn pgbench_goes_on_while_the_lead_is_handed_on() {
     let first = cluster.leader();
     succeed(Command::new("pgbench").args(["-i", "-s", "1", "-q"]).arg(cluster.conninfo_of(first)));
     let stays = (first + 1) % 3;
+    // It takes connections by then.
+    block_on(connect_patiently(&[cluster.conninfo_of(stays)]));
     let mut load = Command::new("pgbench");
     load.args(["-n", "-b", "tpcb-like", "-c", "4", "-T", "4", "--max-tries=0"])
         .arg(cluster.conninfo_of(stays));
@@ -69,7 +71,7 @@ fn pgbench_goes_on_while_the_lead_is_handed_on() {
     assert_eq!(number("number of failed transactions: "), Some(0), "{printed}");
     block_on(async {
         for node in 0..3 {
-            let reader = connect(&cluster.conninfo_of(node)).await;
+            let reader = connect_patiently(&[cluster.conninfo_of(node)]).await;
             let query = "SELECT (SELECT count(*) FROM pgbench_history),
                  (SELECT sum(delta)::bigint FROM pgbench_history), (SELECT sum(bbalance)::bigint FROM pgbench_branches),
                  (SELECT sum(tbalance)::bigint FROM pgbench_tellers), (SELECT sum(abalance)::bigint FROM pgbench_accounts)";

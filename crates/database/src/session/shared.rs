@@ -28,8 +28,6 @@ pub(crate) struct Sessions {
     pub(crate) interned: Mutex<Interned>,
     /// Transactions that are open.
     pub(crate) open: AtomicUsize,
-    /// Held by whoever defines a statement.
-    pub(crate) defining: Mutex<()>,
     /// What statements were defined as.
     pub(crate) unnamed: Arc<Unnamed>,
 }

@@ -101,8 +101,6 @@ pub struct Transaction {
     has_trusted: bool,
     /// Whether its seq is one of the past that it was told.
     pub(super) is_past: bool,
-    /// The term in which this node led its cluster when it began: what it has locked is in force in that alone.
-    term: Option<u64>,
 }
 
 impl Database {
@@ -125,7 +123,6 @@ impl Database {
             has_assumed: false,
             has_trusted: false,
             is_past: false,
-            term: self.term_of_lead(),
         }
     }
 }
@@ -448,9 +445,6 @@ impl Transaction {
                 self.lay_over(seq)?;
             }
             return Ok(self.seq().unwrap_or_else(|| self.database.foundation().promised()));
-        }
-        if matches!(self.options.footing, Footing::Lead) && self.term != self.database.term_of_lead() {
-            return Err(fabius_cluster::other_leader());
         }
         let (program, arguments) = self.database.compound(&self.observations)?;
         let caller = Caller { owner: self.owner.clone(), ..Caller::of(&self.options) };

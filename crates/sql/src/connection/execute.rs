@@ -47,7 +47,8 @@ impl Connection {
         let has_run = self.transaction.as_ref().is_some_and(|open| open.has_run);
         if !self.is_up_to_date {
             self.database.come_up_to_date(has_run || self.settings.reads_snapshot()).await?;
-            self.is_up_to_date = true;
+            // Behind the transaction's end, the same message may ask for the newest.
+            self.is_up_to_date = !has_run;
         }
         Ok(())
     }

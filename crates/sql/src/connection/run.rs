@@ -455,6 +455,10 @@ impl Connection {
         let sequence = catalog.sequences.get(name).cloned().ok_or_else(|| {
             Error::new(SqlState::UNDEFINED_TABLE, format!("relation \"{}\" does not exist", name.name))
         })?;
+        if self.is_in_transaction() {
+            // Its statements see its snapshot; numbers are the newest all the same.
+            self.database.come_up_to_date(false).await?;
+        }
         let value = self.database.sequences.next(&sequence).await?;
         self.sequence_values.insert(sequence.oid, value);
         self.last_sequence = Some(sequence.oid);

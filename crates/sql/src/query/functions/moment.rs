@@ -289,7 +289,7 @@ fn interval_at(a: &[Value], at: usize) -> Interval {
     a.get(at).and_then(Interval::of_value).unwrap_or_default()
 }
 
-/// The same, back.
+/// The interval that an argument is, back.
 fn back_at(a: &[Value], at: usize) -> Result<Interval> {
     interval_at(a, at).checked_neg().ok_or_else(|| calendar::out_of_range("interval"))
 }
