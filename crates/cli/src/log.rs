@@ -317,7 +317,7 @@ impl Dumper {
         if frame.last_seq() < self.from {
             return Ok(());
         }
-        let time = fabius_value::calendar::format_timestamp(time_us);
+        let time = fabius_value::moment_text::timestamp_text(time_us);
         for (seq, call) in (frame.first_seq..).zip(entry::calls(bytes)) {
             let text = self.describe(&call.map_err(Ended::Error)?);
             self.line(seq, &format!("{time}  {text}"))?;

@@ -126,7 +126,7 @@ impl History {
                 _ => (past.notes.front().map_or(now, |note| note.time_us), now),
             }
         };
-        let shown = fabius_value::calendar::format_timestamp;
+        let shown = fabius_value::moment_text::timestamp_text;
         Err(not_there(format!("{} is not in the history that is kept", shown(time_us))).with_detail(format!(
             "it reaches from {} to {}",
             shown(first),

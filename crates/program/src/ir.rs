@@ -22,7 +22,7 @@
 //! - a loop over a table does not insert into that table or update columns of the index it scans;
 //! - `Return` is the last step of the body, or absent.
 
-use fabius_value::{ColumnId, DataType, IndexId, SqlState, TableId, Value};
+use fabius_value::{ColumnId, DataType, DateField, IndexId, SqlState, TableId, Value};
 use std::sync::Arc;
 
 /// A variable of a program: parameters come first, then locals.
@@ -596,47 +596,6 @@ pub enum Bits {
     Left,
     /// `shift_right`, which keeps the sign.
     Right,
-}
-
-/// A part of a date or timestamp.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum DateField {
-    /// Microseconds of the minute.
-    Microseconds,
-    /// Milliseconds of the minute, with a fraction.
-    Milliseconds,
-    /// Seconds, with a fraction.
-    Second,
-    /// Minutes of the hour.
-    Minute,
-    /// Hours of the day.
-    Hour,
-    /// Days of the month.
-    Day,
-    /// The week of ISO 8601.
-    Week,
-    /// The month.
-    Month,
-    /// The quarter.
-    Quarter,
-    /// The year.
-    Year,
-    /// The year divided by ten.
-    Decade,
-    /// The century; the 21st began in 2001.
-    Century,
-    /// The millennium.
-    Millennium,
-    /// Seconds since 1970-01-01.
-    Epoch,
-    /// The day of the week, Sunday being 0.
-    DayOfWeek,
-    /// The day of the week, Sunday being 7.
-    IsoDayOfWeek,
-    /// The day of the year.
-    DayOfYear,
-    /// The year that the week of ISO 8601 belongs to.
-    IsoYear,
 }
 
 /// Aggregates over a list's field. Nulls are ignored; over no values all but counts give null.

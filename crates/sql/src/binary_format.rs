@@ -18,8 +18,8 @@
 //! Nothing here is trusted: what does not read as its type is an error of class 22.
 
 use crate::interval::{self, Interval};
-use crate::sql_type::{self, SqlType};
-use crate::text_format::{self, TextStyle};
+use crate::sql_type::SqlType;
+use crate::text_format::{self, Fit, TextStyle};
 use fabius_value::{DataType, Decimal, Error, Result, SqlState, Value};
 
 /// Days from 1970-01-01 to 2000-01-01, where PostgreSQL counts from.
@@ -41,7 +41,7 @@ pub fn write(value: &Value, sql_type: &SqlType, out: &mut Vec<u8>) -> Result<()>
         (SqlType::Boolean, Value::Boolean(v)) => out.push(u8::from(*v)),
         (SqlType::Real, Value::Double(v)) => out.extend((*v as f32).to_be_bytes()),
         (SqlType::Double, Value::Double(v)) => out.extend(v.to_be_bytes()),
-        (SqlType::Numeric(None), Value::Numeric(v)) => write_numeric(sql_type::shown(*v), out),
+        (SqlType::Numeric(None), Value::Numeric(v)) => write_numeric(sql_type.shown(*v), out),
         (SqlType::Numeric(_), Value::Numeric(v)) => write_numeric(*v, out),
         (SqlType::Bytea | SqlType::Uuid, Value::Bytea(v)) => out.extend_from_slice(v),
         (SqlType::Date, Value::Date(v)) => out.extend(v.saturating_sub(EPOCH_DAYS).to_be_bytes()),
@@ -61,7 +61,7 @@ pub fn write(value: &Value, sql_type: &SqlType, out: &mut Vec<u8>) -> Result<()>
         (SqlType::Array(element), Value::List(rows)) => write_array(element, rows, out)?,
         (SqlType::Array(_), Value::Text(text)) => {
             // As it is stored.
-            let list = crate::text_format::read(text, sql_type, &crate::text_format::TextStyle::default())?;
+            let list = text_format::read(text, sql_type, &TextStyle::default(), Fit::Store)?;
             write(&list, sql_type, out)?;
         }
         (SqlType::Void, _) => {}
@@ -335,7 +335,7 @@ fn read_interval(input: &mut Input<'_>) -> Result<Value> {
 
 /// What a value is that was given as text: checked, and in the form in which it is stored.
 fn read_as_text(text: &str, sql_type: &SqlType) -> Result<Value> {
-    text_format::read(text, sql_type, &TextStyle::default())
+    text_format::read(text, sql_type, &TextStyle::default(), Fit::Store)
 }
 
 fn read_array(input: &mut Input<'_>, element: &SqlType) -> Result<Value> {
@@ -487,7 +487,7 @@ mod tests {
         for text in ["1 year 2 mons -3 days -00:00:01.5", "00:00:00", "-1 mons", "5 days", "100:00:00"] {
             let mut bytes = Vec::new();
             write(&Value::Text(text.into()), &SqlType::Interval, &mut bytes).expect("it is written");
-            let as_text = text_format::read(text, &SqlType::Interval, &TextStyle::default());
+            let as_text = text_format::read(text, &SqlType::Interval, &TextStyle::default(), Fit::Store);
             assert_eq!(read(&bytes, &SqlType::Interval), as_text, "{text}");
         }
         // What is large stays as exact; what could not be shown is refused.

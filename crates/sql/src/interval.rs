@@ -3,7 +3,7 @@
 //! An interval has three parts, since months have no fixed number of days and days none of hours. What a text says in
 //! fractions of a unit goes into the smaller parts: half a month is 15 days, half a day is 12 hours, half a year six months.
 
-use fabius_value::{Error, Result, SqlState, Value};
+use fabius_value::{Error, Result, SqlState, Value, calendar};
 
 const SECOND: i64 = 1_000_000;
 const MINUTE: i64 = 60 * SECOND;
@@ -53,6 +53,11 @@ impl Interval {
             days: self.days.checked_add(other.days)?,
             micros: self.micros.checked_add(other.micros)?,
         })
+    }
+
+    /// The moment this much later, as PostgreSQL counts: months first, then days. `None` if there is no such moment.
+    pub fn after(self, moment: i64) -> Option<i64> {
+        calendar::moved(moment, self.months.into(), self.days.into(), self.micros)
     }
 
     /// The interval back; `None` if a part becomes too large.

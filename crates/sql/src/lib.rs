@@ -20,7 +20,7 @@
 //! | `planning` | where statements are read, bound and optimised, and what that may take |
 //! | [`pg_catalog`] | the catalog as relations that clients ask: `pg_catalog`, `information_schema` |
 //! | [`query`] | queries that are not programs, by DataFusion |
-//! | `interval`, `calendar` | intervals, their text and arithmetic; dates and times by calendar field |
+//! | `interval` | intervals, their text and arithmetic |
 //! | [`text_format`] | values as PostgreSQL writes and reads them |
 //! | [`settings`] | `SET`, `SHOW`, `RESET` |
 //! | `closed_tables` | which tables the leader keeps other nodes from writing |
@@ -32,7 +32,6 @@
 
 pub mod binary_format;
 pub mod bind;
-mod calendar;
 pub mod catalog;
 mod closed_tables;
 mod column_name;
@@ -42,6 +41,7 @@ mod ddl;
 mod interval;
 pub mod lock;
 pub mod lowered;
+mod number_literal;
 pub mod parameter_types;
 pub mod parse;
 pub mod pg_catalog;

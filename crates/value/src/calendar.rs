@@ -1,16 +1,26 @@
-//! Dates and timestamps as text: `2026-11-20`, `2026-11-20 08:30:00.123456`.
+//! Days and moments by calendar field: the proleptic Gregorian calendar, of any year.
 //!
-//! The calendar itself is `jiff`'s (proleptic Gregorian, years -9999 to 9999).
+//! Days are counted from 1970-01-01, moments in microseconds from its midnight. The first and last number of each kind are
+//! `-infinity` and `infinity`.
 
-use jiff::{ToSpan, civil};
+use crate::{Error, Result, SqlState, Value};
 
+/// Microseconds in a second.
+pub const SECOND_MICROS: i64 = 1_000_000;
+/// Microseconds in a minute.
+pub const MINUTE_MICROS: i64 = 60 * SECOND_MICROS;
+/// Microseconds in an hour.
+pub const HOUR_MICROS: i64 = 60 * MINUTE_MICROS;
 /// Microseconds in a day.
-pub const DAY_MICROS: i64 = 86_400_000_000;
+pub const DAY_MICROS: i64 = 24 * HOUR_MICROS;
 
-/// The first and last day the calendar has, as days since 1970-01-01.
+/// The first and last day that programs compute with, as days since 1970-01-01: those of the years -9999 to 9999.
 pub const DATE_RANGE: (i32, i32) = (-4_371_587, 2_932_896);
 
-const EPOCH: civil::Date = civil::date(1970, 1, 1);
+/// The first day that a moment can be of, and that PostgreSQL has: 4714-11-24 BC, from which Julian days are counted.
+const FIRST_DAY: i64 = -2_440_588;
+/// More months than there are between any two moments.
+const MONTHS: i64 = 12 * 1_000_000;
 
 /// A day of the proleptic Gregorian calendar; the year before 1 is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,78 +62,168 @@ pub fn days_of(day: Civil) -> i64 {
     cycle * CYCLE_DAYS + 365 * year + year / 4 - year / 100 + of_year - MARCH_TO_EPOCH
 }
 
-/// Days since 1970-01-01; `None` if the text is not a date.
-pub fn parse_date(text: &str) -> Option<i32> {
-    let date: civil::Date = text.trim().parse().ok()?;
-    Some(date.since(EPOCH).ok()?.get_days())
+/// The days from 1970-01-01 to a date; the month may be any number, and so may the day.
+pub fn days_of_date(year: i64, month: i64, day: i64) -> i64 {
+    let (year, month) = (year + (month - 1).div_euclid(12), (month - 1).rem_euclid(12) as u8 + 1);
+    days_of(Civil { year, month, day: 1 }) + day - 1
 }
 
-/// A date as text; days outside [`DATE_RANGE`] are shown as a number of days.
-pub fn format_date(days: i32) -> String {
-    // A span of more days than the calendar has does not exist.
-    if !(DATE_RANGE.0..=DATE_RANGE.1).contains(&days) {
-        return format!("epoch{days:+}d");
+/// The days from 1970-01-01 to a date; `None` if there is no such day.
+pub fn checked_days_of(year: i64, month: i64, day: i64) -> Option<i64> {
+    let is_there = (1..=12).contains(&month) && (1..=month_length(year, month)).contains(&day);
+    is_there.then(|| days_of_date(year, month, day))
+}
+
+/// The days from 1970-01-01 to a date, whose year -1 is 1 BC: PostgreSQL's `make_date`.
+///
+/// # Errors
+/// `22008` if there is no such day.
+pub fn make_date(year: i64, month: i64, day: i64) -> Result<i64> {
+    let counted = if year < 0 { year.checked_add(1) } else { Some(year).filter(|year| *year != 0) };
+    let days = counted.filter(|year| year.abs() < MONTHS).and_then(|year| checked_days_of(year, month, day));
+    days.ok_or_else(|| {
+        let message = format!("date field value out of range: {year}-{month:02}-{day:02}");
+        Error::new(SqlState::DATETIME_OVERFLOW, message)
+    })
+}
+
+/// How many days a month has.
+pub fn month_length(year: i64, month: i64) -> i64 {
+    days_of_date(year, month + 1, 1) - days_of_date(year, month, 1)
+}
+
+/// A moment by its fields.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Fields {
+    /// Year; 0 is 1 BC.
+    pub year: i64,
+    /// 1 to 12.
+    pub month: i64,
+    /// 1 to 31.
+    pub day: i64,
+    /// 0 to 23.
+    pub hour: i64,
+    /// 0 to 59.
+    pub minute: i64,
+    /// 0 to 59.
+    pub second: i64,
+    /// 0 to 999,999.
+    pub micros: i64,
+}
+
+/// The fields of a moment.
+pub fn fields_of(moment: i64) -> Fields {
+    let Civil { year, month, day } = civil(moment.div_euclid(DAY_MICROS));
+    let time = moment.rem_euclid(DAY_MICROS);
+    Fields {
+        year,
+        month: month.into(),
+        day: day.into(),
+        hour: time / HOUR_MICROS,
+        minute: time / MINUTE_MICROS % 60,
+        second: time / SECOND_MICROS % 60,
+        micros: time % SECOND_MICROS,
     }
-    (EPOCH + i64::from(days).days()).to_string()
 }
 
-/// Microseconds since 1970-01-01 00:00:00; `None` if the text is not a timestamp.
-pub fn parse_timestamp(text: &str) -> Option<i64> {
-    let moment: civil::DateTime = text.trim().parse().ok()?;
-    let days = i64::from(moment.date().since(EPOCH).ok()?.get_days());
-    let time = moment.time();
-    let seconds = i64::from(time.hour()) * 3600 + i64::from(time.minute()) * 60 + i64::from(time.second());
-    Some(days * DAY_MICROS + seconds * 1_000_000 + i64::from(time.subsec_nanosecond() / 1000))
+/// The moment of fields; `None` beyond what a timestamp holds.
+pub fn moment_of(fields: &Fields) -> Option<i64> {
+    let time = fields.hour * HOUR_MICROS
+        + fields.minute * MINUTE_MICROS
+        + fields.second * SECOND_MICROS
+        + fields.micros;
+    days_of_date(fields.year, fields.month, fields.day).checked_mul(DAY_MICROS)?.checked_add(time)
 }
 
-/// A timestamp as text, with a fraction only if it has one.
-pub fn format_timestamp(micros: i64) -> String {
-    let days = micros.div_euclid(DAY_MICROS);
-    let rest = micros.rem_euclid(DAY_MICROS);
-    let (seconds, fraction) = (rest / 1_000_000, rest % 1_000_000);
-    let date = match i32::try_from(days) {
-        Ok(days) => format_date(days),
-        Err(_) => format!("epoch{days:+}d"),
-    };
-    let mut text = format!("{date} {:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
-    if fraction != 0 {
-        text += format!(".{fraction:06}").trim_end_matches('0');
+/// A moment moved by months, then days, then microseconds, as PostgreSQL does: the day of the month is cut to the
+/// month's end. What is infinite stays so. `None` if there is no such moment.
+pub fn moved(moment: i64, months: i64, days: i64, micros: i64) -> Option<i64> {
+    if is_infinite(moment) {
+        return Some(moment);
     }
-    text
+    if !(-MONTHS..=MONTHS).contains(&months) {
+        return None;
+    }
+    let (mut day, time) = (moment.div_euclid(DAY_MICROS), moment.rem_euclid(DAY_MICROS));
+    if months != 0 {
+        let Civil { year, month, day: of_month } = civil(day);
+        let month = i64::from(month) + months;
+        day = days_of_date(year, month, i64::from(of_month).min(month_length(year, month)));
+    }
+    let moved = day.checked_add(days)?.checked_mul(DAY_MICROS)?.checked_add(time)?.checked_add(micros)?;
+    (moved >= FIRST_DAY * DAY_MICROS && moved != i64::MAX).then_some(moved)
+}
+
+/// Whether a moment is `infinity` or `-infinity`.
+pub fn is_infinite(moment: i64) -> bool {
+    matches!(moment, i64::MAX | i64::MIN)
+}
+
+/// The moment of a `timestamp`, or at which a `date` begins; `None` for other values, and days beyond all moments.
+pub fn moment_of_value(value: &Value) -> Option<i64> {
+    match value {
+        Value::Date(i32::MAX) => Some(i64::MAX),
+        Value::Date(i32::MIN) => Some(i64::MIN),
+        Value::Date(days) => i64::from(*days).checked_mul(DAY_MICROS),
+        Value::Timestamp(moment) => Some(*moment),
+        _ => None,
+    }
+}
+
+/// Day of the week, Sunday 0.
+pub fn weekday(days: i64) -> i64 {
+    (days + 4).rem_euclid(7)
+}
+
+/// Day of the week, Monday 1 (ISO 8601).
+pub fn iso_weekday(days: i64) -> i64 {
+    (days + 3).rem_euclid(7) + 1
+}
+
+/// The year and number of the week that has the day: weeks begin on Mondays, and the first of a year has its first
+/// Thursday (ISO 8601).
+pub fn iso_week(days: i64) -> (i64, i64) {
+    let thursday = days - iso_weekday(days) + 4;
+    let Civil { year, .. } = civil(thursday);
+    (year, (thursday - days_of_date(year, 1, 1)) / 7 + 1)
+}
+
+/// `22008`
+pub fn out_of_range(what: &str) -> Error {
+    Error::new(SqlState::DATETIME_OVERFLOW, format!("{what} out of range"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Goal: our own calendar is jiff's, where that has one.
+    /// Goal: every day has one date and comes after the day before it, over more than a cycle of leap years.
     #[test]
-    fn civil_days_are_those_of_the_calendar() {
-        for days in (DATE_RANGE.0..=DATE_RANGE.1).step_by(97) {
-            let day = civil(days.into());
-            let text = match day.year {
-                0.. => format!("{:04}-{:02}-{:02}", day.year, day.month, day.day),
-                year => format!("-{:06}-{:02}-{:02}", -year, day.month, day.day),
+    fn days_and_dates_are_each_others() {
+        let mut before = civil(-200_000);
+        for days in -199_999..=200_000 {
+            let day = civil(days);
+            assert_eq!(days_of(day), days);
+            let next = match (before.month, before.day) {
+                (12, 31) => (before.year + 1, 1, 1),
+                (month, day) if i64::from(day) == month_length(before.year, month.into()) => {
+                    (before.year, month + 1, 1)
+                }
+                (month, day) => (before.year, month, day + 1),
             };
-            assert_eq!(text, format_date(days));
-            assert_eq!(days_of(day), i64::from(days));
+            assert_eq!((day.year, day.month, day.day), next);
+            before = day;
         }
-    }
-
-    #[test]
-    fn dates_and_timestamps_round_trip() {
-        for text in ["1970-01-01", "2026-11-20", "1969-12-31", "-9999-01-01", "9999-12-31", "2000-02-29"] {
-            let text = if text.starts_with('-') { "-009999-01-01" } else { text };
-            assert_eq!(format_date(parse_date(text).unwrap()), text);
-        }
-        assert_eq!(parse_date("2026-02-30"), None);
-        assert_eq!(DATE_RANGE, (parse_date("-009999-01-01").unwrap(), parse_date("9999-12-31").unwrap()));
-        let (first, last) = DATE_RANGE;
-        assert_eq!([format_date(first), format_date(last)], ["-009999-01-01", "9999-12-31"]);
-        assert_eq!(format_date(last + 1), "epoch+2932897d");
-        assert_eq!(format_timestamp(i64::MAX), "epoch+106751991d 04:00:54.775807");
-        for text in ["1970-01-01 00:00:00", "1969-12-31 23:59:59.999999", "2026-11-20 08:30:00.5"] {
-            assert_eq!(format_timestamp(parse_timestamp(text).unwrap()), text);
-        }
+        let lengths = |year| (1..=12).map(|month| month_length(year, month)).collect::<Vec<_>>();
+        assert_eq!(lengths(2023), [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]);
+        assert_eq!([2000, 1900, 2024, 0].map(|year| month_length(year, 2)), [29, 28, 29, 29]);
+        assert_eq!(civil(0), Civil { year: 1970, month: 1, day: 1 });
+        assert_eq!(DATE_RANGE, (days_of_date(-9999, 1, 1) as i32, days_of_date(9999, 12, 31) as i32));
+        assert_eq!(checked_days_of(2023, 2, 29), None);
+        assert_eq!(make_date(1970, 1, 2).unwrap(), 1);
+        assert_eq!(make_date(-44, 3, 15).unwrap(), days_of_date(-43, 3, 15));
+        assert!(
+            make_date(0, 1, 1).is_err() && make_date(1, 13, 1).is_err() && make_date(i64::MIN, 1, 1).is_err()
+        );
     }
 }

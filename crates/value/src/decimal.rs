@@ -74,8 +74,22 @@ impl Decimal {
         rescale(self.mantissa, self.scale, scale).map(|mantissa| Decimal { mantissa, scale })
     }
 
-    /// Reads `-12.50`; `None` if it is not a plain decimal of at most 38 digits.
+    /// Reads `-12.50` or `1.5e3`; `None` if it is no decimal, or one that needs more than 38 digits.
     pub fn parse(text: &str) -> Option<Decimal> {
+        let Some((digits, exponent)) = text.split_once(['e', 'E']) else { return Decimal::parse_plain(text) };
+        let decimal = Decimal::parse_plain(digits)?;
+        let scale = i32::from(decimal.scale).checked_sub(exponent.parse().ok()?)?;
+        match u8::try_from(scale) {
+            Ok(scale) if scale <= 38 => Some(Decimal { scale, ..decimal }),
+            _ if decimal.mantissa == 0 => Some(Decimal { mantissa: 0, scale: 0 }),
+            _ => {
+                let factor = 10i128.checked_pow(u32::try_from(scale.checked_neg()?).ok()?)?;
+                Some(Decimal { mantissa: fits(decimal.mantissa.checked_mul(factor)?)?, scale: 0 })
+            }
+        }
+    }
+
+    fn parse_plain(text: &str) -> Option<Decimal> {
         let (negative, digits) = match text.as_bytes().first()? {
             b'-' => (true, &text[1..]),
             b'+' => (false, &text[1..]),
@@ -135,7 +149,26 @@ mod tests {
         for text in ["0", "-1", "12.50", "0.001", "-0.05", "99999999999999999999999999999999999999"] {
             assert_eq!(Decimal::parse(text).unwrap().to_string(), text);
         }
-        for bad in ["", ".", "-", "1e5", "1.2.3", "999999999999999999999999999999999999999", "é"] {
+        for (text, plain) in
+            [("1e5", "100000"), ("-1.5E3", "-1500"), ("12.5e-1", "1.25"), ("+5e-2", "0.05"), ("0e99", "0")]
+        {
+            assert_eq!(Decimal::parse(text).unwrap().to_string(), plain);
+        }
+        for bad in [
+            "",
+            ".",
+            "-",
+            "1.2.3",
+            "999999999999999999999999999999999999999",
+            "é",
+            "1e",
+            "e5",
+            "1e5e",
+            "1e38",
+            "1e-39",
+            "1e99999999999",
+            "1e 5",
+        ] {
             assert_eq!(Decimal::parse(bad), None, "{bad}");
         }
         assert_eq!(rescale(125, 2, 1), Some(13));

@@ -5,9 +5,13 @@
 //! | [`data_type`] | the SQL types a column, parameter or expression can have |
 //! | [`value`] | an owned SQL value, as callers pass and receive it |
 //! | [`datum`] | a borrowed SQL value, as programs compute with it |
+//! | [`value_text`] | values from text |
+//! | [`float_text`] | floating-point numbers as text |
 //! | [`decimal`] | exact numerics: a 128-bit integer and a scale |
 //! | [`delta`] | commutative operations that a version can hold instead of a value |
-//! | [`calendar`] | dates and timestamps as text |
+//! | [`calendar`] | days and moments by calendar field |
+//! | [`date_field`] | the fields that `extract` and `date_trunc` name |
+//! | [`moment_text`] | days and moments as text |
 //! | [`schema`] | tables, columns, indexes, and the numbers that name them |
 //! | [`key`] | the order-preserving byte form of a key |
 //! | [`short_key`] | the same of a few whole numbers, in two words |
@@ -18,17 +22,22 @@
 
 pub mod calendar;
 pub mod data_type;
+pub mod date_field;
 pub mod datum;
 pub mod decimal;
 pub mod delta;
 pub mod error;
+pub mod float_text;
 pub mod key;
 pub mod limit;
+pub mod moment_text;
 pub mod schema;
 pub mod short_key;
 pub mod value;
+pub mod value_text;
 
 pub use data_type::DataType;
+pub use date_field::DateField;
 pub use datum::Datum;
 pub use decimal::Decimal;
 pub use delta::{DeltaOperator, Deltas};

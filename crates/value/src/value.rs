@@ -1,6 +1,7 @@
 //! An owned SQL value, as callers pass and receive it.
 
 use crate::{DataType, Decimal, Error, Result, SqlState, calendar, data_type::Family, limit};
+use crate::{float_text, moment_text};
 use std::fmt;
 
 /// A SQL value, or a list of rows of values (parameters and results may be lists).
@@ -155,65 +156,11 @@ impl Value {
         }
     }
 
-    /// Reads a value of `data_type` from its text.
-    ///
-    /// # Errors
-    /// `22P02` or `22007` if the text is not such a value, `22003` if it is out of range.
-    pub fn parse(text: &str, data_type: DataType) -> Result<Value> {
-        let trimmed = text.trim();
-        let invalid = |state| {
-            let shown: String = text.chars().take(80).collect();
-            Error::new(state, format!("invalid input syntax for type {}: \"{shown}\"", input_name(data_type)))
-        };
-        match data_type.family() {
-            Family::Boolean => match trimmed.to_ascii_lowercase().as_str() {
-                "t" | "true" | "yes" | "on" | "1" => Ok(Value::Boolean(true)),
-                "f" | "false" | "no" | "off" | "0" => Ok(Value::Boolean(false)),
-                _ => Err(invalid(SqlState::INVALID_TEXT)),
-            },
-            Family::Integer => {
-                let number: i128 = trimmed.parse().map_err(|_| invalid(SqlState::INVALID_TEXT))?;
-                let fits =
-                    i64::try_from(number).ok().and_then(|wide| Value::BigInt(wide).cast(data_type).ok());
-                fits.ok_or_else(|| {
-                    let message =
-                        format!("value \"{trimmed}\" is out of range for type {}", input_name(data_type));
-                    Error::new(SqlState::OUT_OF_RANGE, message)
-                })
-            }
-            Family::Numeric => {
-                let decimal = Decimal::parse(trimmed).ok_or_else(|| invalid(SqlState::INVALID_TEXT))?;
-                Value::Numeric(decimal).cast(data_type)
-            }
-            Family::Double => trimmed.parse().map(Value::Double).map_err(|_| invalid(SqlState::INVALID_TEXT)),
-            Family::Text => fit_text(text, data_type).map(|v| Value::Text(v.into())),
-            Family::Bytea => {
-                let digits = trimmed.strip_prefix("\\x").ok_or_else(|| invalid(SqlState::INVALID_TEXT))?;
-                parse_hex(digits).map(Value::Bytea).ok_or_else(|| invalid(SqlState::INVALID_TEXT))
-            }
-            Family::Date => calendar::parse_date(trimmed)
-                .map(Value::Date)
-                .ok_or_else(|| invalid(SqlState::INVALID_DATETIME)),
-            Family::Timestamp => calendar::parse_timestamp(trimmed)
-                .map(Value::Timestamp)
-                .ok_or_else(|| invalid(SqlState::INVALID_DATETIME)),
-        }
-    }
-
     fn no_cast(&self, data_type: DataType) -> Error {
         Error::new(
             SqlState::DATATYPE_MISMATCH,
             format!("{} does not convert to {data_type}", self.type_name()),
         )
-    }
-}
-
-/// A type as messages about its text name it: without digits.
-fn input_name(data_type: DataType) -> String {
-    match data_type {
-        DataType::Numeric { .. } => "numeric".into(),
-        DataType::Timestamp => "timestamp".into(),
-        other => other.sql_name(),
     }
 }
 
@@ -257,15 +204,6 @@ pub fn check_blob(bytes: usize) -> Result<()> {
     Ok(())
 }
 
-fn parse_hex(digits: &str) -> Option<Vec<u8>> {
-    let digits = digits.as_bytes();
-    if !digits.len().is_multiple_of(2) {
-        return None;
-    }
-    let nibble = |digit: u8| (digit as char).to_digit(16).map(|v| v as u8);
-    digits.chunks(2).map(|pair| Some(nibble(pair[0])? << 4 | nibble(pair[1])?)).collect()
-}
-
 impl fmt::Display for Value {
     /// The value as PostgreSQL shows it; lists as `[(1, 2), (3, 4)]`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -276,14 +214,14 @@ impl fmt::Display for Value {
             Value::Int(v) => write!(f, "{v}"),
             Value::BigInt(v) => write!(f, "{v}"),
             Value::Numeric(v) => write!(f, "{v}"),
-            Value::Double(v) => write!(f, "{v}"),
+            Value::Double(v) => f.write_str(&float_text::text(*v)),
             Value::Text(v) => f.write_str(v),
             Value::Bytea(v) => {
                 f.write_str("\\x")?;
                 v.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
             }
-            Value::Date(v) => f.write_str(&calendar::format_date(*v)),
-            Value::Timestamp(v) => f.write_str(&calendar::format_timestamp(*v)),
+            Value::Date(v) => f.write_str(&moment_text::date_text(*v)),
+            Value::Timestamp(v) => f.write_str(&moment_text::timestamp_text(*v)),
             Value::List(rows) => {
                 f.write_str("[")?;
                 for (at, row) in rows.iter().enumerate() {
@@ -334,14 +272,15 @@ mod tests {
             (Value::Text("x  ".into()), DataType::Char { length: 1 }, Ok("x")),
             (Value::Text("éé".into()), DataType::Text { limit: Some(2) }, Ok("éé")),
             (Value::Text("\\x0aFF".into()), DataType::Bytea, Ok("\\x0aff")),
-            (Value::Text("\\x0".into()), DataType::Bytea, Err(SqlState::INVALID_TEXT)),
-            (Value::Text("2026-13-01".into()), DataType::Date, Err(SqlState::INVALID_DATETIME)),
+            (Value::Text("\\x0".into()), DataType::Bytea, Err(SqlState::INVALID_PARAMETER)),
+            (Value::Text("2026-13-01".into()), DataType::Date, Err(SqlState::DATETIME_OVERFLOW)),
+            (Value::Text("x".into()), DataType::Date, Err(SqlState::INVALID_DATETIME)),
             (Value::Boolean(true), DataType::Int, Err(SqlState::DATATYPE_MISMATCH)),
             (Value::Date(i32::MAX), DataType::Timestamp, Err(SqlState::DATETIME_OVERFLOW)),
             (Value::Date(i32::MIN), DataType::Timestamp, Err(SqlState::DATETIME_OVERFLOW)),
-            (Value::Date(106_751_991), DataType::Timestamp, Ok("epoch+106751991d 00:00:00")),
-            (Value::Date(i32::MAX), DataType::TEXT, Ok("epoch+2147483647d")),
-            (Value::Timestamp(i64::MIN), DataType::Date, Ok("epoch-106751992d")),
+            (Value::Date(106_751_991), DataType::Timestamp, Ok("294247-01-10 00:00:00")),
+            (Value::Date(i32::MAX), DataType::TEXT, Ok("infinity")),
+            (Value::Timestamp(i64::MIN), DataType::Date, Ok("290309-12-21 BC")),
             (Value::Numeric(Decimal { mantissa: 5, scale: 200 }), numeric, Ok("0.00")),
             (Value::Null, DataType::Int, Ok("null")),
         ];

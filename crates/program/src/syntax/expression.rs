@@ -26,7 +26,8 @@ use super::lexer::TokenKind;
 use super::parser::{Parsed, Parser, RESERVED};
 use super::statement::ASSIGNS;
 use super::tree::*;
-use fabius_value::{SqlState, calendar, limit};
+use fabius_value::moment_text::{self, DateOrder};
+use fabius_value::{SqlState, limit};
 use std::ops::RangeInclusive;
 
 /// How tightly an operator binds; see the table above.
@@ -382,8 +383,8 @@ impl Parser {
         self.advance();
         let TokenKind::Text(text) = self.peek() else { unreachable!() };
         let literal = match word {
-            "date" => calendar::parse_date(text).map(Literal::Date),
-            _ => calendar::parse_timestamp(text).map(Literal::Timestamp),
+            "date" => moment_text::read_date(text, DateOrder::MonthDay).map(Literal::Date),
+            _ => moment_text::read_timestamp(text, DateOrder::MonthDay).map(Literal::Timestamp),
         };
         let Some(literal) = literal else {
             let shown: String = text.chars().take(80).collect();

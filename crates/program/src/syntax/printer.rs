@@ -8,7 +8,7 @@ use super::expression::{Precedence, operator_form};
 use super::lexer::is_plain_name;
 use super::parser::RESERVED;
 use super::tree::*;
-use fabius_value::calendar;
+use fabius_value::moment_text;
 use std::fmt::{self, Display, Write};
 
 /// Where a line of columns is broken.
@@ -321,8 +321,8 @@ impl Display for Literal {
                 bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
                 f.write_str("'")
             }
-            Literal::Date(days) => write!(f, "date '{}'", calendar::format_date(*days)),
-            Literal::Timestamp(micros) => write!(f, "timestamp '{}'", calendar::format_timestamp(*micros)),
+            Literal::Date(days) => write!(f, "date '{}'", moment_text::date_text(*days)),
+            Literal::Timestamp(micros) => write!(f, "timestamp '{}'", moment_text::timestamp_text(*micros)),
         }
     }
 }

@@ -4,13 +4,13 @@ use super::Lowered;
 use super::lowering::Lowering;
 use super::typing::{Operand, as_numeric, assigned, convert, is_number, settled, unified};
 use crate::ir::{
-    Aggregate, BinaryOperator, Bits, DateField, Expression, ExpressionKind, Function, Rounding, ScalarType,
+    Aggregate, BinaryOperator, Bits, Expression, ExpressionKind, Function, Rounding, ScalarType,
 };
 use crate::operation::function::{SIGNATURES, Signature};
 use crate::syntax::tree::{self, Name};
 use crate::syntax::{Diagnostic, Span};
 use fabius_value::data_type::Family;
-use fabius_value::{DataType, SqlState, Value, limit};
+use fabius_value::{DataType, DateField, SqlState, Value, limit};
 
 /// Every aggregate, and every function whose types are not fixed, and how it is called. The others
 /// are in [`SIGNATURES`].

@@ -5,7 +5,7 @@ use crate::wire::frontend::{Bind, Formats, violation};
 use fabius_sql::binary_format;
 use fabius_sql::lowered::OutputColumn;
 use fabius_sql::sql_type::SqlType;
-use fabius_sql::text_format::{self, TextStyle};
+use fabius_sql::text_format::{self, Fit, TextStyle};
 use fabius_value::{Result, Value};
 
 /// Appends a `DataRow`.
@@ -64,7 +64,7 @@ pub(super) fn read_parameters(bind: &Bind<'_>, types: &[SqlType], style: &TextSt
     let read = |(at, (bytes, sql_type)): (usize, (&Option<&[u8]>, &SqlType))| match bytes {
         None => Ok(Value::Null),
         Some(bytes) if bind.parameter_formats.is_binary(at) => binary_format::read(bytes, sql_type),
-        Some(bytes) => text_format::read(binary_format::text(bytes)?, sql_type, style),
+        Some(bytes) => text_format::read(binary_format::text(bytes)?, sql_type, style, Fit::Store),
     };
     bind.parameters.iter().zip(types).enumerate().map(read).collect()
 }

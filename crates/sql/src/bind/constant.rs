@@ -4,11 +4,12 @@
 //! a [`Recipe`], so that a statement of the same [`NormalForm`] needs no binding: its literals go the same way. A literal that
 //! binding has looked at has a say in the program, and has to be the same again.
 
-use super::literal;
-use super::typing::Conversion;
+use super::typing::{self, Conversion};
 use crate::lowered::Argument;
+use crate::number_literal;
 use crate::parse::normal_form::{Literal, NormalForm};
 use crate::sql_type::SqlType;
+use crate::text_format::{self, Fit, TextStyle};
 use fabius_value::{DataType, Result, Value};
 use sqlparser::tokenizer::Location;
 use std::cell::Cell;
@@ -84,8 +85,10 @@ impl Step {
     /// The value after this step; `None` if there is none.
     fn apply(&self, value: &Value) -> Result<Option<Value>> {
         Ok(match (self, value) {
-            (Step::Number, Value::Text(text)) => literal::number(text).map(|(value, ..)| value),
-            (Step::Read(to), Value::Text(text)) => Some(literal::read(text, to)?),
+            (Step::Number, Value::Text(text)) => number_literal::read(text).map(|(value, _)| value),
+            (Step::Read(to), Value::Text(text)) => {
+                Some(text_format::read(text, to, &TextStyle::default(), Fit::Literal)?)
+            }
             (Step::Convert(from, to, conversion), value) => {
                 super::conversion::constant(value, from, to, *conversion)?
             }
@@ -100,7 +103,7 @@ impl Step {
 /// How programs hold a constant: of numbers with a point, so many digits.
 fn held(value: &Value) -> DataType {
     match value {
-        Value::Numeric(decimal) => literal::decimal_type(*decimal),
+        Value::Numeric(decimal) => typing::decimal_type(*decimal),
         Value::SmallInt(_) => DataType::SmallInt,
         Value::Int(_) => DataType::Int,
         Value::BigInt(_) => DataType::BigInt,

@@ -3,13 +3,12 @@
 use super::binder::Binder;
 use super::bound::{Bound, Known};
 use super::constant::Step;
-use super::literal;
 use super::stop::{Bind, beyond, wrong};
 use super::tree;
 use super::typing::{self, Category, Conversion, category, held};
 use crate::interval;
 use crate::sql_type::SqlType;
-use crate::text_format::{self, TextStyle};
+use crate::text_format::{self, Fit, TextStyle};
 use fabius_value::data_type::Family;
 use fabius_value::{DataType, Decimal, Error, Result, SqlState, Value, calendar};
 
@@ -33,7 +32,7 @@ impl Binder<'_> {
             }
             Known::Literal(Some(quoted)) => {
                 let constant = match quoted.read(to) {
-                    Err(_) if literal::is_of_now(quoted.text()) => return beyond("a moment of now"),
+                    Err(_) if is_of_now(quoted.text()) => return beyond("a moment of now"),
                     read => read.map_err(|error| self.error(error, place))?,
                 };
                 if constant.is_infinite_date() {
@@ -220,7 +219,7 @@ impl Binder<'_> {
         match &bound.known {
             _ if bound.is_null() => constant(Value::Null),
             Known::Literal(Some(quoted)) => {
-                let value = text_format::read(quoted.text(), to, &TextStyle::default());
+                let value = text_format::read(quoted.text(), to, &TextStyle::default(), Fit::Store);
                 constant(text_format::kept(value.map_err(|error| self.error(error, place))?, to))
             }
             Known::Constant(_) if bound.sql_type == *to => Ok(Some(bound.clone())),
@@ -306,7 +305,7 @@ pub(super) fn constant(
             let digits = if *from == SqlType::Real { 6 } else { 15 };
             let text = format!("{number:.*e}", digits - 1);
             let mut decimal =
-                literal::decimal(&text).filter(|_| number.is_finite()).ok_or_else(out_of_range)?;
+                Decimal::parse(&text).filter(|_| number.is_finite()).ok_or_else(out_of_range)?;
             while decimal.scale > 0 && decimal.mantissa % 10 == 0 {
                 decimal = Decimal { mantissa: decimal.mantissa / 10, scale: decimal.scale - 1 };
             }
@@ -316,10 +315,15 @@ pub(super) fn constant(
             value.cast(DataType::Numeric { precision: 38, scale: 0 })?
         }
         (C::Number, C::Number, _) => {
-            let value = value.cast(storage.unwrap_or(DataType::Double)).map_err(|_| match to {
-                SqlType::Numeric(Some((precision, scale))) => field_overflow(*precision, *scale),
-                _ => out_of_range(),
-            })?;
+            let value = match value {
+                Value::Numeric(decimal) if matches!(to, SqlType::Numeric(_)) => {
+                    Value::Numeric(to.fit(*decimal)?)
+                }
+                _ => value.cast(storage.unwrap_or(DataType::Double)).map_err(|error| match to {
+                    SqlType::Numeric(_) => error,
+                    _ => out_of_range(),
+                })?,
+            };
             match (to, value) {
                 (SqlType::Real, Value::Double(number)) => Value::Double(f64::from(number as f32)),
                 (_, value) => value,
@@ -331,19 +335,16 @@ pub(super) fn constant(
                     let cut: String = text.chars().take(*most as usize).collect();
                     Value::Text(cut).cast(storage)?
                 } else {
-                    value
-                        .cast(storage)
-                        .map_err(|_| wrong(b"22001", format!("value too long for type {to}")))?
+                    value.cast(storage).map_err(|_| text_format::too_long(to))?
                 }
             }
             _ => value.clone(),
         },
-        (C::Text, _, Value::Text(text)) => match literal::read(text, to)? {
-            number @ Value::Numeric(_) if *to != SqlType::Numeric(None) => {
-                return constant(&number, &SqlType::Numeric(None), to, conversion);
-            }
-            value => value,
-        },
+        (C::Text, C::Array | C::Interval, _) => return Ok(None),
+        (C::Text, _, Value::Text(text)) => {
+            let fit = if *to == SqlType::Numeric(None) { Fit::Literal } else { Fit::Cast };
+            text_format::read(text, to, &TextStyle::default(), fit)?
+        }
         (C::Moment, C::Moment, _) => value.cast(held(to))?,
         (C::Moment, C::Time, Value::Timestamp(micros)) => {
             Value::BigInt(micros.rem_euclid(calendar::DAY_MICROS))
@@ -365,11 +366,7 @@ pub(super) fn constant(
     }))
 }
 
-/// PostgreSQL's words for a numeric that has too many digits for its place.
-pub(super) fn field_overflow(precision: u8, scale: u8) -> Error {
-    let whole = precision - scale.min(precision);
-    let bound = if whole == 0 { "1".to_string() } else { format!("10^{whole}") };
-    wrong(b"22003", "numeric field overflow").with_detail(format!(
-        "A field with precision {precision}, scale {scale} must round to an absolute value less than {bound}."
-    ))
+/// Whether a text says when by the time at which it is read: `now`, `today`.
+fn is_of_now(text: &str) -> bool {
+    ["now", "today", "tomorrow", "yesterday"].iter().any(|word| text.trim().eq_ignore_ascii_case(word))
 }

@@ -3,12 +3,12 @@
 use super::binder::Binder;
 use super::bound::{Bound, Known};
 use super::constant::Quoted;
-use super::literal;
 use super::operator::is_calculation;
 use super::stop::{Bind, Place, Stop, beyond};
 use super::tree;
 use super::typing::{Category, Conversion, category};
 use crate::interval;
+use crate::number_literal;
 use crate::planning::heed;
 use crate::sql_type::SqlType;
 use fabius_program::ir::BinaryOperator as Op;
@@ -114,8 +114,9 @@ impl Binder<'_> {
         let is_of_text = !self.inline && self.following.is_empty();
         let start = if is_of_text { start } else { Location { line: 0, column: 0 } };
         Ok(match value {
-            V::Number(text, _) => match (literal::number(text), self.literals.number(text, start)) {
-                (Some((_, sql_type, data_type)), Some(constant)) => {
+            V::Number(text, _) => match (number_literal::read(text), self.literals.number(text, start)) {
+                (Some((_, sql_type)), Some(constant)) => {
+                    let data_type = constant.data_type();
                     Bound::of_constant(constant, sql_type, data_type)
                 }
                 _ => return beyond("a number of more than 38 digits"),

@@ -19,7 +19,7 @@
 //! | `constant` | values that are known, and how they come from literals |
 //! | `typing`, `conversion` | which types fit together; a value as one of another type |
 //! | `inputs` | parameters, numbers of sequences, what looks random |
-//! | `expression`, `operator`, `function`, `builtin`, `literal` | expressions |
+//! | `expression`, `operator`, `function`, `builtin` | expressions |
 //! | `condition`, `access`, `from` | WHERE taken apart; ways to rows; FROM as loops |
 //! | `select`, `sorted`, `aggregate`, `subquery` | queries |
 //! | `array`, `virtual_relation` | arrays as lists; rows that are computed |
@@ -51,7 +51,6 @@ mod function;
 mod generated;
 mod inputs;
 mod insert;
-mod literal;
 mod lowering;
 mod operator;
 mod rows;

@@ -7,12 +7,11 @@ use super::expression::{is_ordered, logic};
 use super::stop::{Bind, Place, beyond, wrong};
 use super::tree;
 use super::typing::{self, Category, Conversion, category, is_integer, is_number, is_text};
-use crate::calendar;
 use crate::interval::Interval;
 use crate::sql_type::SqlType;
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::{Expression, ExpressionKind};
-use fabius_value::{DataType, Decimal, Value};
+use fabius_value::{DataType, Decimal, Value, calendar};
 use sqlparser::ast::{self, BinaryOperator as B, Expr, UnaryOperator as U};
 
 /// Fields of rows that programs compare, at most: each comparison stands within the one before.
@@ -377,8 +376,8 @@ impl Binder<'_> {
             SqlType::Date => SqlType::Timestamp,
             ref other => other.clone(),
         };
-        if let Some(micros) = bound.value().and_then(calendar::micros_of) {
-            return match calendar::add_interval(micros, interval) {
+        if let Some(micros) = bound.value().and_then(calendar::moment_of_value) {
+            return match interval.after(micros) {
                 Some(micros) => {
                     Ok(Bound::constant(Value::Timestamp(micros), sql_type, DataType::Timestamp).at(place))
                 }

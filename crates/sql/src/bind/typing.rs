@@ -1,7 +1,7 @@
 //! Which SQL types fit together, as PostgreSQL decides it.
 
 use crate::sql_type::SqlType;
-use fabius_value::DataType;
+use fabius_value::{DataType, Decimal};
 
 /// What types have in common (`pg_type.typcategory`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,6 +211,12 @@ pub(super) fn unified(left: DataType, right: DataType) -> DataType {
         }
         _ => left,
     }
+}
+
+/// How a constant number is held.
+pub(super) fn decimal_type(decimal: Decimal) -> DataType {
+    let digits = decimal.mantissa.unsigned_abs().checked_ilog10().map_or(1, |log| log + 1);
+    constant_numeric(digits, decimal.scale)
 }
 
 /// The numeric that a constant of these digits is held as: few types, so that statements that differ in

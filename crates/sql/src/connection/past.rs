@@ -6,7 +6,7 @@
 use super::Connection;
 use crate::catalog::{Catalog, ObjectName};
 use crate::sql_type::SqlType;
-use crate::text_format;
+use crate::text_format::{self, Fit};
 use fabius::Moment;
 use fabius_value::{Error, Result, Seq, SqlState, Value};
 
@@ -15,7 +15,7 @@ fn moment(text: &str, style: &text_format::TextStyle) -> Result<Moment> {
     if let Ok(seq) = text.trim().parse::<u64>() {
         return Ok(Moment::Seq(Seq(seq)));
     }
-    match text_format::read(text.trim(), &SqlType::TimestampTz, style) {
+    match text_format::read(text.trim(), &SqlType::TimestampTz, style, Fit::Store) {
         Ok(Value::Timestamp(micros)) => Ok(Moment::Time(micros)),
         _ => Err(Error::new(
             SqlState::INVALID_PARAMETER,

@@ -7,7 +7,7 @@ use crate::lock::{LockKey, LockMode, Patience};
 use crate::parse::Command;
 use crate::parse::command::{Characteristics, Discard};
 use crate::sql_type::SqlType;
-use crate::text_format;
+use crate::text_format::{self, Fit};
 use fabius_value::{Error, Result, SqlState, Value};
 use sqlparser::ast;
 use std::ops::Deref;
@@ -247,7 +247,7 @@ impl Connection {
         if let Some(text) = literal(expression) {
             return match text {
                 None => Ok(Value::Null),
-                Some(text) => text_format::read(&text, sql_type, self.settings.style()),
+                Some(text) => text_format::read(&text, sql_type, self.settings.style(), Fit::Store),
             };
         }
         let text = format!("SELECT CAST(({expression}) AS {sql_type})");

@@ -7,7 +7,7 @@ use crate::interval::{self, Interval};
 use crate::lowered::OutputColumn;
 use crate::parameter_types::index_of;
 use crate::sql_type::SqlType;
-use crate::text_format;
+use crate::text_format::{self, Fit};
 use fabius::KeyedCall;
 use fabius_value::{Error, Result, Seq, SqlState, Value};
 use sqlparser::ast;
@@ -104,7 +104,9 @@ impl Connection {
                 ast::Expr::Value(value) if matches!(value.value, ast::Value::Placeholder(_)) => {
                     let ast::Value::Placeholder(name) = &value.value else { continue };
                     match parameters.get(index_of(name)?).cloned().unwrap_or_default() {
-                        Value::Text(text) => text_format::read(&text, sql_type, self.settings.style())?,
+                        Value::Text(text) => {
+                            text_format::read(&text, sql_type, self.settings.style(), Fit::Store)?
+                        }
                         other => other,
                     }
                 }

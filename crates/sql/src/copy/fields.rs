@@ -3,7 +3,7 @@
 use crate::lowered::OutputColumn;
 use crate::parse::copy::{CopyFormat, CopyOptions};
 use crate::sql_type::SqlType;
-use crate::text_format::{self, TextStyle};
+use crate::text_format::{self, Fit, TextStyle};
 use fabius_value::{Error, Result, SqlState, Value};
 
 fn malformed(message: impl Into<String>) -> Error {
@@ -141,7 +141,7 @@ pub(super) fn row(
                 let text = String::from_utf8(bytes).map_err(|_| {
                     Error::new(SqlState(*b"22021"), "invalid byte sequence for encoding \"UTF8\"")
                 })?;
-                text_format::read(&text, sql_type, style).map_err(|error| {
+                text_format::read(&text, sql_type, style, Fit::Store).map_err(|error| {
                     let column = format!("{name}: \"{text}\"");
                     error.with_context(column)
                 })?

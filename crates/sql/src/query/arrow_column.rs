@@ -5,8 +5,8 @@
 
 use crate::interval::Interval;
 use crate::query::failure::internal;
-use crate::sql_type::{FREE_SCALE, SqlType};
-use crate::text_format::{self, TextStyle};
+use crate::sql_type::{QUOTIENT, SqlType};
+use crate::text_format::{self, Fit, TextStyle};
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BinaryBuilder, BooleanBuilder, Date32Builder, Decimal128Builder,
     Float64Builder, Int16Builder, Int32Builder, Int64Builder, IntervalMonthDayNanoBuilder, ListArray,
@@ -19,24 +19,9 @@ use datafusion::arrow::datatypes::{
     TimestampMicrosecondType, UInt64Type,
 };
 use datafusion::scalar::ScalarValue;
+use fabius_value::value_text::numeric_overflow;
 use fabius_value::{Decimal, Result, Value};
 use std::sync::Arc;
-
-/// The scale of a quotient before PostgreSQL's choice of digits is made: see [`QUOTIENT`].
-pub const QUOTIENT_SCALE: u8 = 20;
-
-/// The type of a `numeric` quotient or average. How many digits it shows depends on its value, as in PostgreSQL;
-/// no column can have 39 digits, so the type is not mistaken for another.
-pub const QUOTIENT: SqlType = SqlType::Numeric(Some((39, QUOTIENT_SCALE)));
-
-/// Digits after the point of a numeric type.
-pub fn scale_of(sql_type: &SqlType) -> u8 {
-    match sql_type {
-        SqlType::Numeric(Some((_, scale))) => *scale,
-        SqlType::Numeric(None) => FREE_SCALE,
-        _ => 0,
-    }
-}
 
 /// The Arrow type that a SQL type's values are kept in.
 pub fn arrow_type(sql_type: &SqlType) -> DataType {
@@ -46,7 +31,7 @@ pub fn arrow_type(sql_type: &SqlType) -> DataType {
         SqlType::Int => DataType::Int32,
         SqlType::BigInt | SqlType::Oid | SqlType::Time => DataType::Int64,
         SqlType::Real | SqlType::Double => DataType::Float64,
-        SqlType::Numeric(_) => DataType::Decimal128(38, scale_of(sql_type) as i8),
+        SqlType::Numeric(_) => DataType::Decimal128(38, sql_type.scale() as i8),
         SqlType::Bytea | SqlType::Uuid => DataType::Binary,
         SqlType::Date => DataType::Date32,
         SqlType::Timestamp | SqlType::TimestampTz => DataType::Timestamp(TimeUnit::Microsecond, None),
@@ -107,7 +92,7 @@ pub fn column<'a>(values: impl ExactSizeIterator<Item = &'a Value>, sql_type: &S
             Arc::new(builder.finish())
         }
         SqlType::Numeric(_) => {
-            let scale = scale_of(sql_type);
+            let scale = sql_type.scale();
             let mut builder = Decimal128Builder::with_capacity(n).with_data_type(arrow_type(sql_type));
             for value in values {
                 let decimal = match value {
@@ -117,7 +102,7 @@ pub fn column<'a>(values: impl ExactSizeIterator<Item = &'a Value>, sql_type: &S
                 match decimal.map(|decimal| decimal.rescale(scale)) {
                     None => builder.append_null(),
                     Some(Some(decimal)) => builder.append_value(decimal.mantissa),
-                    Some(None) => return Err(crate::query::failure::numeric_overflow()),
+                    Some(None) => return Err(numeric_overflow()),
                 }
             }
             Arc::new(builder.finish())
@@ -152,7 +137,9 @@ pub fn column<'a>(values: impl ExactSizeIterator<Item = &'a Value>, sql_type: &S
                 (Vec::with_capacity(n), Vec::with_capacity(n), Vec::new());
             for value in values {
                 let stored = match value {
-                    Value::Text(text) => text_format::read(text, sql_type, &TextStyle::default())?,
+                    Value::Text(text) => {
+                        text_format::read(text, sql_type, &TextStyle::default(), Fit::Store)?
+                    }
                     _ => Value::Null,
                 };
                 let rows = match (value, &stored) {
@@ -252,10 +239,10 @@ pub fn rows(batch: &RecordBatch, types: &[SqlType]) -> Vec<Vec<Value>> {
 fn outward(value: Value, sql_type: &SqlType) -> Value {
     match (value, sql_type) {
         (Value::Numeric(decimal), quotient) if *quotient == QUOTIENT => {
-            Value::Numeric(shown_quotient(decimal))
+            Value::Numeric(quotient.shown(decimal))
         }
         (value @ Value::List(_), SqlType::Interval) => {
-            Value::Text(crate::query::value_text::to_text(&value, sql_type, &Default::default()))
+            text_format::text(&value, sql_type, &TextStyle::default()).into()
         }
         (Value::List(rows), SqlType::Array(element)) => Value::List(
             rows.into_iter()
@@ -264,19 +251,4 @@ fn outward(value: Value, sql_type: &SqlType) -> Value {
         ),
         (value, _) => value,
     }
-}
-
-/// A quotient with as many digits as PostgreSQL gives it: about 16 significant ones, in steps of four
-/// (`select_div_scale` in its numeric.c).
-pub fn shown_quotient(decimal: Decimal) -> Decimal {
-    let whole = decimal.mantissa.unsigned_abs() / 10u128.pow(decimal.scale.min(38).into());
-    let scale = match whole {
-        0 => 20,
-        1..10_000 => 16,
-        10_000..100_000_000 => 12,
-        100_000_000..1_000_000_000_000 => 8,
-        1_000_000_000_000..10_000_000_000_000_000 => 4,
-        _ => 0,
-    };
-    decimal.rescale(scale).unwrap_or(decimal)
 }

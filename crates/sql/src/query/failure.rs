@@ -18,12 +18,6 @@ pub fn internal(what: &str) -> Error {
     Error::new(SqlState(*b"XX000"), what.lines().next().unwrap_or_default().to_string())
 }
 
-/// `22003` for a numeric beyond 38 digits.
-pub fn numeric_overflow() -> Error {
-    Error::new(SqlState::OUT_OF_RANGE, "value overflows numeric format")
-        .with_detail("a numeric has at most 38 digits, those after the point included")
-}
-
 /// An error on its way through DataFusion.
 pub fn outbound(error: Error) -> DataFusionError {
     DataFusionError::External(Box::new(error))

@@ -27,8 +27,6 @@
 //! | `outer_reference` | what a subquery asks of the rows around it |
 //! | `operator_memory` | what sorts, joins and groups may hold |
 //! | [`arrow_column`] | values as Arrow columns and back |
-//! | [`value_text`] | values as text and back |
-//! | [`calendar`] | dates, times and intervals |
 //! | [`failure`] | errors of DataFusion as PostgreSQL's |
 
 mod apply;
@@ -51,7 +49,6 @@ pub mod query_plan;
 pub mod row_source;
 mod rows_of_nothing;
 pub mod session_facts;
-pub mod value_text;
 
 pub(crate) use bind::WRITTEN;
 pub use heeding::plan_as_written;

@@ -4,8 +4,11 @@
 //! and their order. Object identifiers are PostgreSQL's (`pg_type.oid`), which clients know by heart.
 
 mod name;
+mod numeric;
 
-use fabius_value::{DataType, Decimal};
+pub use numeric::{FREE_SCALE, QUOTIENT};
+
+use fabius_value::DataType;
 
 /// A SQL type with its modifiers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -58,20 +61,6 @@ pub enum SqlType {
     Void,
     /// A literal or parameter whose type is not known yet.
     Unknown,
-}
-
-/// Digits after the point of a `numeric` that does not say.
-pub const FREE_SCALE: u8 = 10;
-
-/// A `numeric` without modifiers as clients see it: the zeros that only fill its places are not shown.
-pub fn shown(decimal: Decimal) -> Decimal {
-    let Decimal { mut mantissa, mut scale } = decimal;
-    if scale == FREE_SCALE {
-        while scale > 0 && mantissa % 10 == 0 {
-            (mantissa, scale) = (mantissa / 10, scale - 1);
-        }
-    }
-    Decimal { mantissa, scale }
 }
 
 impl SqlType {

@@ -3,36 +3,26 @@
 //! | module | concept |
 //! |---|---|
 //! | `array_literal` | the elements of an array's text |
-//! | `calendar` | days and moments to text and back, with time zones |
-//! | [`interval`] | intervals to text and back |
 //! | `read` | text to values |
+//! | `zone` | time zones, and moments with them |
 //!
-//! Values are in their storage types; the SQL type says how they look.
+//! What no session changes is read and written in `fabius_value`: `value_text`, `moment_text`, `float_text`. Values are in
+//! their storage types, and intervals within queries are rows too; the SQL type says how they look.
 
 pub(crate) mod array_literal;
-mod calendar;
 mod read;
+mod zone;
 
-pub(crate) use calendar::Zone;
-pub(crate) use read::{bytea, shown_json};
-pub use read::{jsonb, read};
+pub use fabius_value::moment_text::DateOrder;
+pub use read::{Fit, jsonb, read};
+pub(crate) use read::{shown_json, too_long};
+pub(crate) use zone::Zone;
 
-use crate::sql_type::{self, SqlType};
+use crate::interval::{self, Interval};
+use crate::sql_type::SqlType;
 use chrono_tz::Tz;
-use fabius_value::Value;
+use fabius_value::{Value, float_text, moment_text};
 use std::io::Write;
-
-/// In which order day, month and year are read where they do not say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum DateOrder {
-    /// Month, day, year.
-    #[default]
-    MonthDay,
-    /// Day, month, year.
-    DayMonth,
-    /// Year, month, day.
-    Year,
-}
 
 /// How a session wants text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -55,13 +45,13 @@ impl Default for TextStyle {
 
 impl TextStyle {
     /// From the values of `TimeZone`, `DateStyle`, `extra_float_digits`.
-    pub fn new(zone: &str, date_style: &str, float_digits: i32, escapes_bytea: bool) -> TextStyle {
+    pub fn new(zone_name: &str, date_style: &str, float_digits: i32, escapes_bytea: bool) -> TextStyle {
         let order = match date_style {
             style if style.ends_with("DMY") => DateOrder::DayMonth,
             style if style.ends_with("YMD") => DateOrder::Year,
             _ => DateOrder::MonthDay,
         };
-        TextStyle { zone: calendar::zone(zone).unwrap_or(Tz::UTC), order, float_digits, escapes_bytea }
+        TextStyle { zone: zone::zone(zone_name).unwrap_or(Tz::UTC), order, float_digits, escapes_bytea }
     }
 
     /// Whether moments are read and shown as where nothing is set.
@@ -76,7 +66,7 @@ impl TextStyle {
 
     /// What its time zone is called at a moment: `CET`, `CEST`.
     pub fn zone_at(&self, moment: i64) -> String {
-        calendar::abbreviation(moment, self.zone)
+        zone::abbreviation(moment, self.zone)
     }
 
     /// What the clock of its time zone shows at a moment; both in microseconds since 1970.
@@ -91,7 +81,7 @@ impl TextStyle {
 
     /// The name of a time zone as it is kept; `None` for one that is not known.
     pub fn zone_name(name: &str) -> Option<String> {
-        calendar::zone(name).map(|zone| zone.name().to_string())
+        zone::zone(name).map(|zone| zone.name().to_string())
     }
 }
 
@@ -100,6 +90,10 @@ pub fn write(value: &Value, sql_type: &SqlType, style: &TextStyle, out: &mut Vec
     match (value, sql_type) {
         (Value::Boolean(v), _) => out.push(if *v { b't' } else { b'f' }),
         (Value::List(elements), SqlType::Array(element)) => array(elements, element, style, out),
+        (interval @ Value::List(_), SqlType::Interval) => {
+            let interval = Interval::of_value(interval).unwrap_or_default();
+            out.extend_from_slice(interval::write(interval).as_bytes());
+        }
         (Value::List(elements), _) => array(elements, &SqlType::Text, style, out),
         (Value::Text(v), SqlType::Char(length)) => {
             out.extend_from_slice(v.as_bytes());
@@ -124,15 +118,13 @@ pub fn write(value: &Value, sql_type: &SqlType, style: &TextStyle, out: &mut Vec
             out.extend_from_slice(b"\\x");
             v.iter().for_each(|byte| hex(*byte, out));
         }
-        (Value::Double(v), SqlType::Real) => real(*v as f32, style.float_digits, out),
-        (Value::Double(v), _) => double(*v, style.float_digits, out),
-        (Value::Numeric(v), SqlType::Numeric(None)) => {
-            drop(write!(out, "{}", Value::Numeric(sql_type::shown(*v))))
-        }
-        (Value::Date(days), _) => calendar::write_date(*days, out),
-        (Value::Timestamp(micros), SqlType::TimestampTz) => calendar::write_zoned(*micros, style.zone, out),
-        (Value::Timestamp(micros), _) => calendar::write_timestamp(*micros, out),
-        (Value::BigInt(micros), SqlType::Time) => calendar::write_time(*micros, out),
+        (Value::Double(v), SqlType::Real) => float_text::write_real(*v as f32, style.float_digits, out),
+        (Value::Double(v), _) => float_text::write_double(*v, style.float_digits, out),
+        (Value::Numeric(v), _) => drop(write!(out, "{}", sql_type.shown(*v))),
+        (Value::Date(days), _) => moment_text::write_date(*days, out),
+        (Value::Timestamp(micros), SqlType::TimestampTz) => zone::write_zoned(*micros, style.zone, out),
+        (Value::Timestamp(micros), _) => moment_text::write_timestamp(*micros, out),
+        (Value::BigInt(micros), SqlType::Time) => moment_text::write_time(*micros, out),
         // A Vec takes whatever is written.
         (other, _) => drop(write!(out, "{other}")),
     }
@@ -156,6 +148,16 @@ pub fn text(value: &Value, sql_type: &SqlType, style: &TextStyle) -> Option<Stri
     Some(String::from_utf8_lossy(&out).into_owned())
 }
 
+/// A value as a cast to `text` gives it: truths are words, and `character` has no blanks at its end. Null,
+/// of which a cast makes null, gives no text.
+pub fn cast_text(value: &Value, sql_type: &SqlType, style: &TextStyle) -> String {
+    match (value, sql_type) {
+        (Value::Boolean(value), _) => value.to_string(),
+        (Value::Text(text), SqlType::Char(_)) => text.trim_end_matches(' ').to_string(),
+        _ => text(value, sql_type, style).unwrap_or_default(),
+    }
+}
+
 fn hex(byte: u8, out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     out.extend([DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
@@ -170,7 +172,7 @@ fn array(elements: &[Vec<Value>], sql_type: &SqlType, style: &TextStyle, out: &m
         }
         match element.first() {
             None | Some(Value::Null) => out.extend_from_slice(b"NULL"),
-            Some(nested @ Value::List(_)) => {
+            Some(nested @ Value::List(_)) if *sql_type != SqlType::Interval => {
                 write(nested, &SqlType::Array(Box::new(sql_type.clone())), style, out)
             }
             Some(value) => {
@@ -199,70 +201,6 @@ fn array(elements: &[Vec<Value>], sql_type: &SqlType, style: &TextStyle, out: &m
     out.push(b'}');
 }
 
-fn double(value: f64, digits: i32, out: &mut Vec<u8>) {
-    if digits < 1 && value.is_finite() {
-        let count = (15 + digits).max(1) as usize;
-        return rounded(&format!("{:.*e}", count - 1, value), count as i32, out);
-    }
-    special(value, out, |out| shortest(&format!("{value:e}"), 15, out));
-}
-
-fn real(value: f32, digits: i32, out: &mut Vec<u8>) {
-    if digits < 1 && value.is_finite() {
-        let count = (6 + digits).max(1) as usize;
-        return rounded(&format!("{:.*e}", count - 1, value), count as i32, out);
-    }
-    special(f64::from(value), out, |out| shortest(&format!("{value:e}"), 6, out));
-}
-
-fn special(value: f64, out: &mut Vec<u8>, finite: impl FnOnce(&mut Vec<u8>)) {
-    if value.is_nan() {
-        out.extend_from_slice(b"NaN");
-    } else if value.is_infinite() {
-        out.extend_from_slice(if value > 0.0 { b"Infinity" } else { b"-Infinity" });
-    } else {
-        finite(out);
-    }
-}
-
-/// `%g`: of a number in scientific form with a fixed count of digits, without zeros at the end.
-fn rounded(scientific: &str, count: i32, out: &mut Vec<u8>) {
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
-    let mantissa =
-        if mantissa.contains('.') { mantissa.trim_end_matches('0').trim_end_matches('.') } else { mantissa };
-    shortest(&format!("{mantissa}e{exponent}"), count, out);
-}
-
-/// A number in Rust's scientific form (`1.5e-7`) as PostgreSQL shows it: with an exponent below -4, and from
-/// `most` on (Ryu's output there; `float8out`).
-fn shortest(scientific: &str, most: i32, out: &mut Vec<u8>) {
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or_default();
-    if exponent < -4 || exponent >= most {
-        let sign = if exponent < 0 { '-' } else { '+' };
-        drop(write!(out, "{mantissa}e{sign}{:02}", exponent.abs()));
-        return;
-    }
-    let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));
-    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
-    out.extend_from_slice(sign.as_bytes());
-    if exponent < 0 {
-        out.extend_from_slice(b"0.");
-        out.resize(out.len() + (-exponent - 1) as usize, b'0');
-        out.extend_from_slice(digits.as_bytes());
-        return;
-    }
-    let whole = exponent as usize + 1;
-    if digits.len() <= whole {
-        out.extend_from_slice(digits.as_bytes());
-        out.resize(out.len() + whole - digits.len(), b'0');
-    } else {
-        out.extend_from_slice(&digits.as_bytes()[..whole]);
-        out.push(b'.');
-        out.extend_from_slice(&digits.as_bytes()[whole..]);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -274,14 +212,6 @@ mod tests {
 
     #[test]
     fn values_look_as_in_postgres() {
-        let double = |v| shown(Value::Double(v), SqlType::Double);
-        assert_eq!(double(1.0), "1");
-        assert_eq!(double(0.1), "0.1");
-        assert_eq!(double(1e15), "1e+15");
-        assert_eq!(double(123456789012345.0), "123456789012345");
-        assert_eq!(double(1.5e-7), "1.5e-07");
-        assert_eq!(double(-0.0001), "-0.0001");
-        assert_eq!(double(f64::NEG_INFINITY), "-Infinity");
         assert_eq!(shown(Value::Double(f64::from(0.1f32)), SqlType::Real), "0.1");
         assert_eq!(shown(Value::Timestamp(0), SqlType::TimestampTz), "1970-01-01 01:00:00+01");
         assert_eq!(shown(Value::Timestamp(1_500_000), SqlType::Timestamp), "1970-01-01 00:00:01.5");
@@ -308,13 +238,13 @@ mod tests {
             ("\\x00ff", SqlType::Bytea),
             ("t", SqlType::Boolean),
         ] {
-            let value = read(written, &sql_type, &style).unwrap();
+            let value = read(written, &sql_type, &style, Fit::Store).unwrap();
             assert_eq!(text(&value, &sql_type, &style).unwrap(), written);
         }
-        let day = read("1/2/2020", &SqlType::Date, &style).unwrap();
+        let day = read("1/2/2020", &SqlType::Date, &style, Fit::Store).unwrap();
         assert_eq!(text(&day, &SqlType::Date, &style).unwrap(), "2020-01-02");
         assert_eq!(
-            read("x", &SqlType::Int, &style).unwrap_err().message(),
+            read("x", &SqlType::Int, &style, Fit::Store).unwrap_err().message(),
             "invalid input syntax for type integer: \"x\""
         );
     }

@@ -1,221 +1,106 @@
 //! Text to values, as PostgreSQL's input functions read it.
 
-use super::{TextStyle, calendar};
+use super::{TextStyle, zone};
 use crate::interval;
 use crate::sql_type::SqlType;
-use fabius_value::{DataType, Decimal, Error, Result, SqlState, Value};
+use fabius_value::value::fit_text;
+use fabius_value::{DataType, Decimal, Error, Result, SqlState, Value, moment_text, value_text};
 
-/// Reads a value in the type's storage type.
+/// What a type's length and digits do to a value that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fit {
+    /// Nothing: an operator takes the value as it is written.
+    Literal,
+    /// What is too long is cut, as a cast does.
+    Cast,
+    /// What is too long is refused, as a column does.
+    Store,
+}
+
+/// Reads a value in the type's storage type; arrays are lists.
 ///
 /// # Errors
 /// `22P02`, `22007` for text that is no such value; `22003`, `22008`, `22001` for one beyond the type.
-pub fn read(text: &str, sql_type: &SqlType, style: &TextStyle) -> Result<Value> {
-    let trimmed = text.trim();
-    Ok(match sql_type {
-        SqlType::Boolean => Value::Boolean(boolean(trimmed).ok_or_else(|| invalid(text, sql_type))?),
-        SqlType::SmallInt | SqlType::Int | SqlType::BigInt | SqlType::Oid => return integer(text, sql_type),
-        SqlType::Real | SqlType::Double => return double(text, sql_type),
-        SqlType::Numeric(_) => return numeric(text, sql_type),
-        SqlType::Text | SqlType::Name | SqlType::VarChar(_) | SqlType::Char(_) => {
-            let storage = sql_type.storage().unwrap_or(DataType::TEXT);
-            let fitted =
-                fabius_value::value::fit_text(text, storage).map_err(|error| match error.state() {
-                    SqlState::TOO_LONG => {
-                        Error::new(SqlState::TOO_LONG, format!("value too long for type {sql_type}"))
-                    }
-                    _ => error,
-                })?;
-            Value::Text(fitted.to_string())
-        }
-        SqlType::Json => {
-            parsed_json(text)?;
-            Value::Text(text.to_string())
-        }
-        SqlType::JsonB => Value::Text(shown_json(&parsed_json(text)?)),
-        SqlType::Bytea => Value::Bytea(bytea(text)?),
-        SqlType::Uuid => Value::Bytea(
-            uuid::Uuid::parse_str(trimmed.trim_start_matches('{').trim_end_matches('}'))
-                .map_err(|_| invalid(text, sql_type))?
-                .into_bytes()
-                .to_vec(),
-        ),
-        SqlType::Date => {
-            Value::Date(calendar::read_date(text, style.order).ok_or_else(|| no_moment(text, sql_type))?)
-        }
-        SqlType::Time => {
-            Value::BigInt(calendar::read_time(text, style.order).ok_or_else(|| no_moment(text, sql_type))?)
-        }
-        SqlType::Timestamp => Value::Timestamp(
-            calendar::read_timestamp(text, style.order).ok_or_else(|| no_moment(text, sql_type))?,
-        ),
-        SqlType::TimestampTz => Value::Timestamp(
-            calendar::read_zoned(text, style.order, style.zone).ok_or_else(|| no_moment(text, sql_type))?,
-        ),
-        SqlType::Array(element) => array(text, element, style)?,
-        SqlType::Interval => Value::Text(interval::write(interval::read(text)?)),
-        SqlType::Void | SqlType::Unknown => Value::Text(text.to_string()),
-    })
-}
-
-fn invalid(text: &str, sql_type: &SqlType) -> Error {
-    let name = match sql_type {
-        SqlType::Numeric(_) => "numeric".to_string(),
-        other => other.to_string(),
-    };
-    Error::new(SqlState::INVALID_TEXT, format!("invalid input syntax for type {name}: \"{text}\""))
-}
-
-/// A text that has the digits of a day or time, but not of one that there is, is out of range.
-fn no_moment(text: &str, sql_type: &SqlType) -> Error {
-    let is_like_one = text.trim().bytes().all(|byte| byte.is_ascii_digit() || b"-/:. T+Z".contains(&byte))
-        && text.trim().split(['-', '/', ':']).count() >= 3;
-    let name = match sql_type {
-        SqlType::Date => "date".to_string(),
-        SqlType::Time => "time".to_string(),
-        SqlType::Timestamp => "timestamp".to_string(),
-        other => other.to_string(),
-    };
-    if is_like_one {
-        return Error::new(
-            SqlState::DATETIME_OVERFLOW,
-            format!("date/time field value out of range: \"{text}\""),
-        );
-    }
-    Error::new(SqlState::INVALID_DATETIME, format!("invalid input syntax for type {name}: \"{text}\""))
-}
-
-fn boolean(text: &str) -> Option<bool> {
-    let lower = text.to_lowercase();
-    let is_start = |word: &str, least: usize| lower.len() >= least && word.starts_with(&lower);
-    if lower == "1" || is_start("true", 1) || is_start("yes", 1) || lower == "on" {
-        return Some(true);
-    }
-    (lower == "0" || is_start("false", 1) || is_start("no", 1) || is_start("off", 2)).then_some(false)
-}
-
-fn integer(text: &str, sql_type: &SqlType) -> Result<Value> {
-    let trimmed = text.trim();
-    let digits = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed);
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(invalid(text, sql_type));
-    }
-    let out_of_range = || {
-        Error::new(SqlState::OUT_OF_RANGE, format!("value \"{text}\" is out of range for type {sql_type}"))
-    };
-    let wide: i64 = trimmed.trim_start_matches('+').parse().map_err(|_| out_of_range())?;
+pub fn read(text: &str, sql_type: &SqlType, style: &TextStyle, fit: Fit) -> Result<Value> {
+    let moment = |read: Option<Value>, name| read.ok_or_else(|| value_text::no_moment(text, name));
     match sql_type {
-        SqlType::SmallInt => i16::try_from(wide).map(Value::SmallInt).map_err(|_| out_of_range()),
-        SqlType::Int => i32::try_from(wide).map(Value::Int).map_err(|_| out_of_range()),
-        SqlType::Oid => u32::try_from(wide).map(|oid| Value::BigInt(oid.into())).map_err(|_| out_of_range()),
-        _ => Ok(Value::BigInt(wide)),
-    }
-}
-
-fn double(text: &str, sql_type: &SqlType) -> Result<Value> {
-    let trimmed = text.trim();
-    let is_written = trimmed.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
-    let value: f64 = match trimmed.to_lowercase().as_str() {
-        "infinity" | "inf" | "+infinity" | "+inf" => f64::INFINITY,
-        "-infinity" | "-inf" => f64::NEG_INFINITY,
-        "nan" => f64::NAN,
-        _ if !is_written => return Err(invalid(text, sql_type)),
-        _ => {
-            let value: f64 = trimmed.parse().map_err(|_| invalid(text, sql_type))?;
-            let stored = if *sql_type == SqlType::Real { f64::from(value as f32) } else { value };
-            let has_digits = trimmed
-                .split(['e', 'E'])
-                .next()
-                .is_some_and(|m| m.contains(|c: char| ('1'..='9').contains(&c)));
-            if stored.is_infinite() || (stored == 0.0 && has_digits) {
-                return Err(Error::new(
-                    SqlState::OUT_OF_RANGE,
-                    format!("\"{trimmed}\" is out of range for type {sql_type}"),
-                ));
-            }
-            stored
+        SqlType::Boolean => Value::parse(text, DataType::Boolean),
+        SqlType::SmallInt => Value::parse(text, DataType::SmallInt),
+        SqlType::Int => Value::parse(text, DataType::Int),
+        SqlType::BigInt => Value::parse(text, DataType::BigInt),
+        SqlType::Oid => oid(text),
+        SqlType::Real => value_text::double(text, "real").map(Value::Double),
+        SqlType::Double => Value::parse(text, DataType::Double),
+        SqlType::Numeric(_) => {
+            let decimal = Decimal::parse(text.trim()).ok_or_else(|| value_text::no_numeric(text))?;
+            Ok(Value::Numeric(if fit == Fit::Literal { decimal } else { sql_type.fit(decimal)? }))
         }
-    };
-    Ok(Value::Double(value))
-}
-
-fn numeric(text: &str, sql_type: &SqlType) -> Result<Value> {
-    let trimmed = text.trim();
-    if trimmed.eq_ignore_ascii_case("nan")
-        || trimmed.to_lowercase().trim_start_matches(['+', '-']).starts_with("inf")
-    {
-        return Err(Error::new(SqlState::NOT_SUPPORTED, "numeric values are finite here")
-            .with_detail(format!("the value is \"{trimmed}\"")));
-    }
-    let decimal = match trimmed.split_once(['e', 'E']) {
-        None => Decimal::parse(trimmed),
-        Some((mantissa, exponent)) => shifted(mantissa, exponent),
-    }
-    .ok_or_else(|| invalid(text, sql_type))?;
-    let Some(storage) = sql_type.storage() else { return Ok(Value::Numeric(decimal)) };
-    Value::Numeric(decimal).cast(storage).map_err(|error| match (error.state(), sql_type) {
-        (SqlState::OUT_OF_RANGE, SqlType::Numeric(Some((precision, scale)))) => {
-            let most = if precision == scale { "1".to_string() } else { format!("10^{}", precision - scale) };
-            Error::new(SqlState::OUT_OF_RANGE, "numeric field overflow").with_detail(format!(
-                "A field with precision {precision}, scale {scale} must round to an absolute value less than {most}."
-            ))
+        SqlType::Text | SqlType::VarChar(_) | SqlType::Char(_) | SqlType::Name => {
+            characters(text, sql_type, fit)
         }
-        _ => error,
-    })
-}
-
-/// `1.5e3`: the point moved.
-fn shifted(mantissa: &str, exponent: &str) -> Option<Decimal> {
-    let exponent: i32 = exponent.parse().ok().filter(|exponent: &i32| exponent.abs() <= 100)?;
-    let decimal = Decimal::parse(mantissa)?;
-    let scale = i32::from(decimal.scale) - exponent;
-    if scale >= 0 {
-        return Some(Decimal { mantissa: decimal.mantissa, scale: u8::try_from(scale).ok()? });
-    }
-    let factor = 10i128.checked_pow(u32::try_from(-scale).ok()?)?;
-    Some(Decimal { mantissa: decimal.mantissa.checked_mul(factor)?, scale: 0 })
-}
-
-/// Bytes in hexadecimal (`\x...`) or escaped.
-///
-/// # Errors
-/// `22023` for digits that are none, `22P02` for what is not escaped as it should be.
-pub(crate) fn bytea(text: &str) -> Result<Vec<u8>> {
-    let Some(digits) = text.strip_prefix("\\x") else {
-        return escaped(text)
-            .ok_or_else(|| Error::new(SqlState::INVALID_TEXT, "invalid input syntax for type bytea"));
-    };
-    let wrong = |message: String| Error::new(SqlState::INVALID_PARAMETER, message);
-    let mut nibbles = Vec::with_capacity(digits.len());
-    for digit in digits.chars().filter(|digit| !digit.is_ascii_whitespace()) {
-        let nibble = digit.to_digit(16);
-        nibbles.push(nibble.ok_or_else(|| wrong(format!("invalid hexadecimal digit: \"{digit}\"")))? as u8);
-    }
-    if !nibbles.len().is_multiple_of(2) {
-        return Err(wrong("invalid hexadecimal data: odd number of digits".into()));
-    }
-    Ok(nibbles.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
-}
-
-/// Bytes as themselves, but for backslashes, which are doubled, and `\001`.
-fn escaped(text: &str) -> Option<Vec<u8>> {
-    let mut bytes = text.bytes();
-    let mut out = Vec::new();
-    while let Some(byte) = bytes.next() {
-        if byte != b'\\' {
-            out.push(byte);
-            continue;
+        SqlType::Json => parsed_json(text).map(|_| text.into()),
+        SqlType::JsonB => jsonb(text).map(Value::Text),
+        SqlType::Bytea => Value::parse(text, DataType::Bytea),
+        SqlType::Uuid => {
+            let digits = text.trim().trim_start_matches('{').trim_end_matches('}');
+            let uuid = uuid::Uuid::parse_str(digits).map_err(|_| value_text::invalid(text, "uuid"))?;
+            Ok(Value::Bytea(uuid.into_bytes().to_vec()))
         }
-        match bytes.next()? {
-            b'\\' => out.push(b'\\'),
-            first @ b'0'..=b'3' => {
-                let octal = |digit: u8| (b'0'..=b'7').contains(&digit).then(|| digit - b'0');
-                let (second, third) = (octal(bytes.next()?)?, octal(bytes.next()?)?);
-                out.push((first - b'0') << 6 | second << 3 | third);
-            }
-            _ => return None,
+        SqlType::Date => moment(moment_text::read_date(text, style.order).map(Value::Date), "date"),
+        SqlType::Time => moment(moment_text::read_time(text, style.order).map(Value::BigInt), "time"),
+        SqlType::Timestamp => {
+            moment(zone::read_unzoned(text, style.order).map(Value::Timestamp), "timestamp")
+        }
+        SqlType::TimestampTz => {
+            let read = zone::read_zoned(text, style.order, style.zone).map(Value::Timestamp);
+            moment(read, "timestamp with time zone")
+        }
+        SqlType::Interval => interval::read(text).map(|interval| interval::write(interval).into()),
+        SqlType::Array(element) => {
+            let elements = super::array_literal::elements(text)?.into_iter();
+            let rows = elements.map(|text| {
+                let value = text.map_or(Ok(Value::Null), |text| read(&text, element, style, fit))?;
+                Ok(vec![value])
+            });
+            rows.collect::<Result<_>>().map(Value::List)
+        }
+        SqlType::Void | SqlType::Unknown => Ok(text.into()),
+    }
+}
+
+/// Bytes of a `name` (`NAMEDATALEN`, without the zero at the end).
+const NAME_BYTES: usize = 63;
+
+fn characters(text: &str, sql_type: &SqlType, fit: Fit) -> Result<Value> {
+    match (sql_type, fit) {
+        (SqlType::Name, _) => Ok(text[..text.floor_char_boundary(NAME_BYTES)].into()),
+        (SqlType::VarChar(Some(most)) | SqlType::Char(most), Fit::Cast) => {
+            let end = text.char_indices().nth(*most as usize).map_or(text.len(), |(at, _)| at);
+            let cut = &text[..end];
+            Ok(if let SqlType::Char(_) = sql_type { cut.trim_end_matches(' ') } else { cut }.into())
+        }
+        (_, Fit::Literal | Fit::Cast) => Ok(text.into()),
+        (_, Fit::Store) => {
+            let fitted = fit_text(text, sql_type.storage().unwrap_or(DataType::TEXT));
+            fitted.map(Value::from).map_err(|error| match error.state() {
+                SqlState::TOO_LONG => too_long(sql_type),
+                _ => error,
+            })
         }
     }
-    Some(out)
+}
+
+/// `22001`
+pub(crate) fn too_long(sql_type: &SqlType) -> Error {
+    Error::new(SqlState::TOO_LONG, format!("value too long for type {sql_type}"))
+}
+
+/// An object identifier; a negative number is counted from the end, as PostgreSQL does.
+fn oid(text: &str) -> Result<Value> {
+    let wide = value_text::integer(text, "oid")?;
+    wide.filter(|wide| (i64::from(i32::MIN)..=i64::from(u32::MAX)).contains(wide))
+        .map(|wide| Value::BigInt(wide.rem_euclid(1 << 32)))
+        .ok_or_else(|| value_text::out_of_range(text, "oid"))
 }
 
 fn parsed_json(text: &str) -> Result<serde_json::Value> {
@@ -250,13 +135,4 @@ pub(crate) fn shown_json(json: &serde_json::Value) -> String {
         }
         other => other.to_string(),
     }
-}
-
-fn array(text: &str, element: &SqlType, style: &TextStyle) -> Result<Value> {
-    let elements = super::array_literal::elements(text)?.into_iter();
-    let rows = elements.map(|text| {
-        let value = text.map_or(Ok(Value::Null), |text| read(&text, element, style))?;
-        Ok(vec![value])
-    });
-    rows.collect::<Result<_>>().map(Value::List)
 }

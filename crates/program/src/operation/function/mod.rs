@@ -23,10 +23,10 @@ pub use signature::{SIGNATURES, Signature};
 
 use super::arithmetic::{Width, division_by_zero};
 use super::{binary, compare, ill_typed};
-use crate::ir::{Bits, DateField, Function, Rounding};
+use crate::ir::{Bits, Function, Rounding};
 use bumpalo::Bump;
 use fabius_value::data_type::Family;
-use fabius_value::{DataType, Datum, Error, Result, SqlState, calendar, value::check_blob};
+use fabius_value::{DataType, DateField, Datum, Error, Result, SqlState, calendar, value::check_blob};
 use std::cmp::Ordering;
 
 /// A function resolved for the type of its first argument.
@@ -195,32 +195,19 @@ impl FunctionOperation {
                 Datum::Int(number::bits(operator, width, *l, *r))
             }
             (Op::BitNot, [Datum::Int(v)]) => Datum::Int(!v),
-            (Op::Extract(field), [Datum::Int(micros)]) => {
-                Datum::Numeric(moment::extract(field, *micros).into())
-            }
-            (Op::ExtractFromDate(DateField::Epoch), [Datum::Int(days)]) => {
-                Datum::Numeric(i128::from(*days) * i128::from(calendar::DAY_MICROS / 1_000_000))
-            }
-            (Op::ExtractFromDate(field), [Datum::Int(days)]) => {
-                Datum::Numeric(moment::extract_from_day(field, *days).into())
-            }
+            (Op::Extract(field), [Datum::Int(micros)]) => Datum::Numeric(field.of_moment(*micros).into()),
+            (Op::ExtractFromDate(field), [Datum::Int(days)]) => Datum::Numeric(field.of_day(*days).into()),
             (Op::Fixed(Function::DatePart), [Datum::Text(field), Datum::Int(micros)]) => {
                 moment::date_part(field, *micros)?
             }
-            // What is infinite stays so.
-            (Op::Fixed(Function::AddMicros | Function::AddMonths), [Datum::Int(moment), _])
-                if matches!(*moment, i64::MAX | i64::MIN) =>
-            {
-                Datum::Int(*moment)
-            }
-            (Op::Fixed(Function::AddMicros), [Datum::Int(l), Datum::Int(r)]) => {
-                Datum::Int(l.checked_add(*r).ok_or_else(moment::overflow)?)
+            (Op::Fixed(Function::AddMicros), [Datum::Int(moment), Datum::Int(micros)]) => {
+                Datum::Int(calendar::moved(*moment, 0, 0, *micros).ok_or_else(moment::overflow)?)
             }
             (Op::Fixed(Function::MicrosBetween), [Datum::Int(l), Datum::Int(r)]) => {
                 Datum::Int(l.checked_sub(*r).ok_or_else(moment::overflow)?)
             }
             (Op::Fixed(Function::AddMonths), [Datum::Int(micros), Datum::Int(months)]) => {
-                Datum::Int(moment::add_months(*micros, *months).ok_or_else(moment::overflow)?)
+                Datum::Int(calendar::moved(*micros, *months, 0, 0).ok_or_else(moment::overflow)?)
             }
             (Op::Fixed(Function::MakeDate), [Datum::Int(year), Datum::Int(month), Datum::Int(day)]) => {
                 Datum::Int(moment::make_date(*year, *month, *day)?)

@@ -6,12 +6,11 @@ use super::expression::unknown;
 use super::grouping::asked_within;
 use super::scope::outward;
 use super::{Binder, Flavor, Sense, Typed, parts_of};
-use crate::query::arrow_column::{QUOTIENT, scale_of};
 use crate::query::failure::{inbound, unsupported};
 use crate::query::functions::in_order::in_order;
 use crate::query::functions::operator::{Arithmetic, Operation};
 use crate::query::functions::window::Window;
-use crate::sql_type::SqlType;
+use crate::sql_type::{QUOTIENT, SqlType};
 use datafusion::arrow::compute::SortOptions;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::functions_aggregate as aggregate;
@@ -275,7 +274,7 @@ impl Binder<'_> {
                         (T::Numeric(Some((38, 0))), T::Numeric(Some((38, 0))))
                     }
                     (T::Numeric(_), _) => {
-                        let numeric = T::Numeric(Some((38, scale_of(&first.sql_type))));
+                        let numeric = T::Numeric(Some((38, first.sql_type.scale())));
                         (numeric.clone(), numeric)
                     }
                     (T::Real, "sum") => (T::Double, T::Real),

@@ -3,7 +3,6 @@
 use super::aggregate::{is_aggregate, is_window_function};
 use super::coerce::{cost, is_integer};
 use super::{Binder, Flavor, Named, Sense, Sight, Typed, parts_of};
-use crate::query::arrow_column::scale_of;
 use crate::query::failure::{inbound, unsupported};
 use crate::query::functions::{Call, Definition, FUNCTIONS, Kind, RowFunction};
 use crate::sql_type::SqlType;
@@ -444,7 +443,7 @@ fn numeric_returned(name: &str, arguments: &[Typed]) -> SqlType {
         },
         _ => None,
     };
-    let own = arguments.first().map_or(0, |typed| scale_of(&typed.sql_type));
+    let own = arguments.first().map_or(0, |typed| typed.sql_type.scale());
     let scale = match name {
         "round" | "trunc" if arguments.len() == 1 => 0,
         "round" | "trunc" => literal(1).map_or(own, |digits| digits.clamp(0, 30) as u8),
@@ -457,7 +456,7 @@ fn numeric_returned(name: &str, arguments: &[Typed]) -> SqlType {
             }
             _ => 6,
         },
-        "mod" => arguments.iter().map(|typed| scale_of(&typed.sql_type)).max().unwrap_or(0),
+        "mod" => arguments.iter().map(|typed| typed.sql_type.scale()).max().unwrap_or(0),
         _ => own,
     };
     SqlType::Numeric(Some((38, scale)))

@@ -1,10 +1,10 @@
 //! Types that have to become others: of literals, of parameters, of operands that have to agree.
 
 use super::{Binder, Flavor, Typed};
-use crate::query::arrow_column::{arrow_type, scalar, scale_of};
+use crate::query::arrow_column::{arrow_type, scalar};
 use crate::query::functions::cast::{self, Conversion};
-use crate::query::value_text::from_text;
 use crate::sql_type::SqlType;
+use crate::text_format::{self, Fit};
 use datafusion::arrow::datatypes::Field;
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Cast, Expr};
@@ -73,7 +73,7 @@ pub(super) fn common_type(left: &SqlType, right: &SqlType) -> Option<SqlType> {
         (a, b) if a == b => a.clone(),
         (T::Unknown, other) | (other, T::Unknown) => other.clone(),
         (T::Numeric(_), T::Numeric(_)) => {
-            let scale = scale_of(left).max(scale_of(right));
+            let scale = left.scale().max(right.scale());
             T::Numeric(Some((38, scale)))
         }
         (T::VarChar(_), T::VarChar(_)) => T::VarChar(None),
@@ -86,7 +86,7 @@ pub(super) fn common_type(left: &SqlType, right: &SqlType) -> Option<SqlType> {
         (numeric @ T::Numeric(Some(_)), other) | (other, numeric @ T::Numeric(Some(_)))
             if is_integer(other) =>
         {
-            T::Numeric(Some((38, scale_of(numeric))))
+            T::Numeric(Some((38, numeric.scale())))
         }
         (T::Oid, other) | (other, T::Oid) if is_integer(other) => T::BigInt,
         (a, b) if is_number(a) && is_number(b) => {
@@ -158,7 +158,7 @@ impl Binder<'_> {
                 if let Some(moment) = self.moment_of_now(&text, to)? {
                     return Ok(moment);
                 }
-                let value = from_text(&text, to, &self.environment.style)?;
+                let value = text_format::read(&text, to, &self.environment.style, Fit::Cast)?;
                 Ok(Typed::literal(scalar(&value, to)?, to.clone()))
             }
             Expr::Literal(value, _) if value.is_null() => {
@@ -267,7 +267,7 @@ impl Binder<'_> {
             (Some(_), Some(_)) => {
                 (matches!(from, T::Numeric(_) | T::Real) && *to == T::Double)
                     || (matches!((from, to), (T::Numeric(_), T::Numeric(Some((38, _)))))
-                        && scale_of(from) <= scale_of(to))
+                        && from.scale() <= to.scale())
             }
             _ => {
                 (is_integer(from) && *to == T::Oid)

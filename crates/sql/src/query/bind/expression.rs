@@ -7,14 +7,16 @@ use super::scope::Named;
 use super::subquery::nested;
 use super::{Binder, Flavor, Sense, Typed, name_of, parts_of};
 use crate::interval;
+use crate::number_literal;
 use crate::parse::is_bare_function;
 use crate::planning::heed;
+use crate::query::arrow_column::scalar;
 use crate::query::failure::unsupported;
 use crate::sql_type::SqlType;
 use datafusion::logical_expr::expr::{Case, Exists};
 use datafusion::logical_expr::{Expr, Operator};
 use datafusion::scalar::ScalarValue;
-use fabius_value::{Error, Result, SqlState};
+use fabius_value::{Error, Result, SqlState, Value};
 use sqlparser::ast::{self, BinaryOperator, UnaryOperator};
 
 /// Dimensions of an array, at most.
@@ -539,23 +541,19 @@ pub(super) fn unknown(text: &str) -> Typed {
 }
 
 fn number(text: &str) -> Result<Typed> {
-    if let Ok(value) = text.parse::<i32>() {
-        return Ok(Typed::literal(ScalarValue::Int32(Some(value)), SqlType::Int));
-    }
-    if let Ok(value) = text.parse::<i64>() {
-        return Ok(Typed::literal(ScalarValue::Int64(Some(value)), SqlType::BigInt));
-    }
-    let Some(decimal) = crate::query::value_text::decimal(text) else {
+    let Some((value, sql_type)) = number_literal::read(text) else {
         // Larger or smaller than a numeric is here. Digits say that all of them count; an exponent, how large it is.
         let is_exact = !text.contains(['e', 'E']);
         let fits = |value: &f64| value.is_finite() && !(is_exact && value.abs() >= 1e38);
         let value = text.parse().ok().filter(fits);
-        let value = value.ok_or_else(crate::query::failure::numeric_overflow)?;
+        let value = value.ok_or_else(fabius_value::value_text::numeric_overflow)?;
         return Ok(Typed::literal(ScalarValue::Float64(Some(value)), SqlType::Double));
     };
-    let sql_type = SqlType::Numeric(Some((38, decimal.scale.min(38))));
-    let value = crate::query::arrow_column::scalar(&fabius_value::Value::Numeric(decimal), &sql_type)?;
-    Ok(Typed::literal(value, sql_type))
+    let sql_type = match &value {
+        Value::Numeric(decimal) => SqlType::Numeric(Some((38, decimal.scale))),
+        _ => sql_type,
+    };
+    Ok(Typed::literal(scalar(&value, &sql_type)?, sql_type))
 }
 
 pub(super) fn false_literal() -> Expr {

@@ -2,9 +2,8 @@
 
 use super::coerce::{is_integer, is_number, is_text};
 use super::{Binder, Flavor, Typed};
-use crate::query::arrow_column::{QUOTIENT, scale_of};
 use crate::query::functions::operator::{Arithmetic, Operation, numeric_result};
-use crate::sql_type::SqlType;
+use crate::sql_type::{QUOTIENT, SqlType};
 use datafusion::logical_expr::{BinaryExpr, Expr, Like, Operator};
 use datafusion::scalar::ScalarValue;
 use fabius_value::{Error, Result, SqlState};
@@ -204,7 +203,7 @@ impl Binder<'_> {
         let (left, right, returns) = if let T::Numeric(_) = common {
             // Each keeps its own scale; integers have none.
             let numeric = |typed: &Typed| match typed.sql_type {
-                T::Numeric(_) => T::Numeric(Some((38, scale_of(&typed.sql_type)))),
+                T::Numeric(_) => T::Numeric(Some((38, typed.sql_type.scale()))),
                 _ => T::Numeric(Some((38, 0))),
             };
             let (l, r) = (numeric(&left), numeric(&right));
@@ -212,7 +211,7 @@ impl Binder<'_> {
             let returns = match operation {
                 // What a quotient mostly shows of its digits goes for sums with it.
                 Operation::Add | Operation::Subtract if is_quotient => SqlType::Numeric(Some((38, 16))),
-                _ => numeric_result(operation, scale_of(&l), scale_of(&r)),
+                _ => numeric_result(operation, l.scale(), r.scale()),
             };
             (self.coerce(left, &l)?, self.coerce(right, &r)?, returns)
         } else {

@@ -201,7 +201,7 @@ pub fn definitions() -> Vec<Definition> {
             let element = SqlType::Array(Box::new(SqlType::Text));
             let found = regex.captures_iter(text_at(a, 0)).take(most);
             Ok(array_of(found.map(|found| {
-                Value::Text(crate::query::value_text::to_text(
+                Value::Text(crate::text_format::cast_text(
                     &super::text::captured(&found),
                     &element,
                     &Default::default(),

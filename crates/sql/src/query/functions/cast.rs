@@ -1,17 +1,16 @@
 //! Conversions between types.
 
 use super::row_function::{column_name, for_each_row, signature_of};
-use crate::calendar;
 use crate::interval::Interval;
-use crate::query::arrow_column::{arrow_type, scale_of};
-use crate::query::value_text::{fit_numeric, from_text, to_text};
+use crate::query::arrow_column::arrow_type;
 use crate::sql_type::SqlType;
-use crate::text_format::TextStyle;
+use crate::text_format::{self, Fit, TextStyle, cast_text};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::error::Result as FusionResult;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use fabius_value::calendar::{self, DAY_MICROS};
 use fabius_value::{Decimal, Error, Result, SqlState, Value};
 
 /// A conversion in a query.
@@ -125,6 +124,7 @@ pub fn convert(value: &Value, from: &SqlType, to: &SqlType, style: &TextStyle) -
     if value.is_null() {
         return Ok(Value::Null);
     }
+    let read = |text: &str| text_format::read(text, to, style, Fit::Cast);
     let integer = |number: i128| -> Result<Value> {
         let fit = match to {
             T::SmallInt => i16::try_from(number).ok().map(Value::SmallInt),
@@ -137,15 +137,15 @@ pub fn convert(value: &Value, from: &SqlType, to: &SqlType, style: &TextStyle) -
     match (to, value) {
         (T::Name, Value::Boolean(value)) => Ok(Value::Text(if *value { "t" } else { "f" }.into())),
         (T::Text | T::VarChar(_) | T::Char(_) | T::Name | T::Unknown | T::Void, value) => {
-            from_text(&to_text(value, from, style), to, style)
+            read(&cast_text(value, from, style))
         }
-        (T::JsonB, Value::Text(text)) => from_text(text, to, style),
+        (T::JsonB, Value::Text(text)) => read(text),
         (T::Json, Value::Text(text)) if matches!(from, T::JsonB) => Ok(Value::Text(text.clone())),
         (to, Value::Text(text)) => {
             if *from == T::JsonB {
                 refuse_json(text, to)?;
             }
-            from_text(text, to, style)
+            read(text)
         }
         (T::Boolean, Value::Boolean(value)) => Ok(Value::Boolean(*value)),
         (T::Boolean, value) => Ok(Value::Boolean(value.as_integer().unwrap_or(0) != 0)),
@@ -168,21 +168,20 @@ pub fn convert(value: &Value, from: &SqlType, to: &SqlType, style: &TextStyle) -
             Ok(Value::Double(single.into()))
         }
         (T::Double, value) => Ok(Value::Double(super::double_at(std::slice::from_ref(value), 0))),
-        (T::Numeric(modifiers), value) => {
-            let precision = modifiers.map_or(38, |(precision, _)| precision);
+        (T::Numeric(_), value) => {
             let decimal = match value {
                 Value::Numeric(decimal) => *decimal,
                 Value::Double(value) => {
                     // As PostgreSQL does: 15 significant digits.
                     let digits = if *from == T::Real { 6 } else { 15 };
                     let text = format!("{value:.*e}", digits - 1);
-                    crate::query::value_text::decimal(&text)
+                    fabius_value::Decimal::parse(&text)
                         .filter(|_| value.is_finite())
-                        .ok_or_else(crate::query::failure::numeric_overflow)?
+                        .ok_or_else(fabius_value::value_text::numeric_overflow)?
                 }
                 value => Decimal { mantissa: value.as_integer().unwrap_or(0).into(), scale: 0 },
             };
-            fit_numeric(decimal, precision, scale_of(to))
+            to.fit(decimal).map(Value::Numeric)
         }
         // A moment of UTC is one of the session's zone, and the other way round.
         (T::Date | T::Time | T::Timestamp, Value::Timestamp(micros))
@@ -201,17 +200,17 @@ pub fn convert(value: &Value, from: &SqlType, to: &SqlType, style: &TextStyle) -
         (T::Date, Value::Timestamp(i64::MIN)) => Ok(Value::Date(i32::MIN)),
         (T::Timestamp | T::TimestampTz, Value::Date(i32::MAX)) => Ok(Value::Timestamp(i64::MAX)),
         (T::Timestamp | T::TimestampTz, Value::Date(i32::MIN)) => Ok(Value::Timestamp(i64::MIN)),
-        (T::Date, Value::Timestamp(micros)) => i32::try_from(micros.div_euclid(calendar::DAY))
+        (T::Date, Value::Timestamp(micros)) => i32::try_from(micros.div_euclid(DAY_MICROS))
             .map(Value::Date)
             .map_err(|_| calendar::out_of_range("date")),
         (T::Timestamp | T::TimestampTz, Value::Date(days)) => i64::from(*days)
-            .checked_mul(calendar::DAY)
+            .checked_mul(DAY_MICROS)
             .map(Value::Timestamp)
             .ok_or_else(|| calendar::out_of_range("timestamp")),
-        (T::Time, Value::Timestamp(micros)) => Ok(Value::BigInt(micros.rem_euclid(calendar::DAY))),
+        (T::Time, Value::Timestamp(micros)) => Ok(Value::BigInt(micros.rem_euclid(DAY_MICROS))),
         (T::Time, interval @ Value::List(_)) => {
             let Interval { micros, .. } = Interval::of_value(interval).unwrap_or_default();
-            Ok(Value::BigInt(micros.rem_euclid(calendar::DAY)))
+            Ok(Value::BigInt(micros.rem_euclid(DAY_MICROS)))
         }
         (T::Interval, Value::BigInt(micros)) => {
             Ok(Interval { micros: *micros, ..Interval::default() }.into_value())

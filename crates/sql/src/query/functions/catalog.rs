@@ -189,9 +189,7 @@ pub fn definitions() -> Vec<Definition> {
         define("pg_tablespace_location(oid) text stable", |_, _| Ok("".into())),
         define("pg_column_size(any) int", |a, c| {
             let sql_type = c.types.first().unwrap_or(&SqlType::Text);
-            Ok(Value::Int(
-                crate::query::value_text::to_text(&a[0], sql_type, &Default::default()).len() as i32
-            ))
+            Ok(Value::Int(crate::text_format::cast_text(&a[0], sql_type, &Default::default()).len() as i32))
         }),
         define("pg_indexam_has_property(oid, text) bool stable", |_, _| Ok(Value::Boolean(true))),
         define("pg_index_column_has_property(oid, int, text) bool stable", |a, _| {

@@ -3,9 +3,9 @@
 use super::{Call, Definition, define, elements_at, integer_at, text_at, truth_at};
 pub(crate) use crate::text_format::shown_json as printed;
 
-use crate::query::value_text::to_text;
 use crate::sql_type::SqlType;
 use crate::text_format::TextStyle;
+use crate::text_format::cast_text;
 use fabius_value::{Error, Result, SqlState, Value};
 use serde_json::Value as Json;
 
@@ -218,17 +218,17 @@ pub fn literal(value: &Value, sql_type: &SqlType, style: &TextStyle) -> String {
         }
         (Value::Text(text), SqlType::Json | SqlType::JsonB) => text.clone(),
         (Value::Boolean(value), _) => value.to_string(),
-        (Value::SmallInt(_) | Value::Int(_) | Value::Numeric(_), _) => to_text(value, sql_type, style),
+        (Value::SmallInt(_) | Value::Int(_) | Value::Numeric(_), _) => cast_text(value, sql_type, style),
         (Value::BigInt(_), SqlType::BigInt | SqlType::Oid) => value.to_string(),
-        (Value::Double(number), _) if number.is_finite() => to_text(value, sql_type, style),
+        (Value::Double(number), _) if number.is_finite() => cast_text(value, sql_type, style),
         (Value::Timestamp(_), SqlType::TimestampTz) => {
-            let text = to_text(value, sql_type, style).replacen(' ', "T", 1);
+            let text = cast_text(value, sql_type, style).replacen(' ', "T", 1);
             // The offset has minutes here.
             let has_minutes = text.rsplit(['+', '-']).next().is_some_and(|offset| offset.contains(':'));
             quoted(&if has_minutes { text } else { text + ":00" })
         }
-        (Value::Timestamp(_), _) => quoted(&to_text(value, sql_type, style).replacen(' ', "T", 1)),
-        (value, sql_type) => quoted(&to_text(value, sql_type, style)),
+        (Value::Timestamp(_), _) => quoted(&cast_text(value, sql_type, style).replacen(' ', "T", 1)),
+        (value, sql_type) => quoted(&cast_text(value, sql_type, style)),
     }
 }
 
@@ -244,7 +244,7 @@ fn object(a: &[Value], call: &Call) -> Result<String> {
         if pair[0].is_null() {
             return Err(Error::new(SqlState(*b"22004"), format!("argument {} cannot be null", 2 * at + 1)));
         }
-        let key = to_text(&pair[0], type_at(call, 2 * at), &call.environment.style);
+        let key = cast_text(&pair[0], type_at(call, 2 * at), &call.environment.style);
         Ok(format!(
             "{} : {}",
             quoted(&key),

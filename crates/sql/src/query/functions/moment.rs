@@ -1,12 +1,13 @@
 //! Functions of dates, times and intervals.
 
 use super::{Call, Definition, define, double_at, integer_at, text_at};
-use crate::calendar::{self, DAY, Fields, HOUR, SECOND, is_infinite};
 use crate::interval::Interval;
-use crate::query::arrow_column::scale_of;
 use crate::sql_type::SqlType;
 use crate::text_format::Zone;
-use fabius_value::{Decimal, Error, Result, SqlState, Value};
+use fabius_value::calendar::{
+    self, DAY_MICROS, Fields, HOUR_MICROS, MINUTE_MICROS, SECOND_MICROS, is_infinite,
+};
+use fabius_value::{DateField, Decimal, Error, Result, SqlState, Value};
 
 /// All of them.
 pub fn definitions() -> Vec<Definition> {
@@ -29,9 +30,11 @@ pub fn definitions() -> Vec<Definition> {
         define("current_timestamp() timestamptz stable", |_, c| {
             Ok(Value::Timestamp(c.environment.session.transaction_us()))
         }),
-        define("current_date() date stable", |_, c| Ok(Value::Date(local_now(c).div_euclid(DAY) as i32))),
+        define("current_date() date stable", |_, c| {
+            Ok(Value::Date(local_now(c).div_euclid(DAY_MICROS) as i32))
+        }),
         define("localtimestamp() timestamp stable", |_, c| Ok(Value::Timestamp(local_now(c)))),
-        define("localtime() time stable", |_, c| Ok(Value::BigInt(local_now(c).rem_euclid(DAY)))),
+        define("localtime() time stable", |_, c| Ok(Value::BigInt(local_now(c).rem_euclid(DAY_MICROS)))),
         define("extract(text, timestamp) numeric", extract),
         define("extract(text, timestamptz) numeric", extract),
         define("extract(text, date) numeric", extract),
@@ -63,7 +66,7 @@ pub fn definitions() -> Vec<Definition> {
             age(c.environment.style.local(moment_at(a, 0)), c.environment.style.local(moment_at(a, 1)))
         }),
         define("age(timestamp) interval stable", |a, c| {
-            age(local_now(c).div_euclid(DAY) * DAY, moment_at(a, 0))
+            age(local_now(c).div_euclid(DAY_MICROS) * DAY_MICROS, moment_at(a, 0))
         }),
         define("to_char(timestamp, text) text", |a, _| {
             Ok(Value::Text(format_moment(moment_at(a, 0), text_at(a, 1), None)))
@@ -71,7 +74,7 @@ pub fn definitions() -> Vec<Definition> {
         define("to_char(timestamptz, text) text", |a, c| {
             let (style, moment) = (&c.environment.style, moment_at(a, 0));
             let local = style.local(moment);
-            let zone = (style.zone_at(moment), (local - moment) / SECOND);
+            let zone = (style.zone_at(moment), (local - moment) / SECOND_MICROS);
             Ok(Value::Text(format_moment(local, text_at(a, 1), Some(zone))))
         }),
         define("to_char(interval, text) text", |a, _| {
@@ -79,12 +82,12 @@ pub fn definitions() -> Vec<Definition> {
             // Its fields are those of a moment; the first day of a month is none of a span.
             let (years, months) = (i64::from(months / 12), i64::from(months % 12));
             let f = Fields { year: years, month: months, day: days.into(), ..calendar::fields_of(micros) };
-            let f = Fields { hour: micros / HOUR, ..f };
+            let f = Fields { hour: micros / HOUR_MICROS, ..f };
             Ok(Value::Text(format_fields(&f, 0, text_at(a, 1), None)))
         }),
         define("to_date(text, text) date", |a, _| {
             let moment = read_moment(text_at(a, 0), text_at(a, 1))?;
-            Ok(Value::Date(moment.div_euclid(DAY) as i32))
+            Ok(Value::Date(moment.div_euclid(DAY_MICROS) as i32))
         }),
         define("to_timestamp(text, text) timestamptz", |a, c| {
             let local = read_moment(text_at(a, 0), text_at(a, 1))?;
@@ -96,7 +99,7 @@ pub fn definitions() -> Vec<Definition> {
         define("to_number(text, text) numeric", |a, call| {
             let digits: String =
                 text_at(a, 0).chars().filter(|c| c.is_ascii_digit() || matches!(c, '.' | '-')).collect();
-            let decimal = Decimal::parse(&digits).and_then(|d| d.rescale(scale_of(&call.returns)));
+            let decimal = Decimal::parse(&digits).and_then(|d| d.rescale(call.returns.scale()));
             decimal.map(Value::Numeric).ok_or_else(|| {
                 Error::new(
                     SqlState::INVALID_TEXT,
@@ -105,34 +108,28 @@ pub fn definitions() -> Vec<Definition> {
             })
         }),
         define("make_date(int, int, int) date", |a, _| {
-            let (year, month, day) = (integer_at(a, 0), integer_at(a, 1), integer_at(a, 2));
-            if !(1..=12).contains(&month) || !(1..=calendar::month_length(year, month)).contains(&day) {
-                return Err(Error::new(
-                    SqlState::DATETIME_OVERFLOW,
-                    format!("date field value out of range: {year}-{month:02}-{day:02}"),
-                ));
-            }
-            Ok(Value::Date(calendar::days_of(year, month, day) as i32))
+            let days = calendar::make_date(integer_at(a, 0), integer_at(a, 1), integer_at(a, 2))?;
+            i32::try_from(days).map(Value::Date).map_err(|_| calendar::out_of_range("date"))
         }),
         define("make_time(int, int, float8) time", |a, _| {
             Ok(Value::BigInt(
-                integer_at(a, 0) * HOUR
-                    + integer_at(a, 1) * 60 * SECOND
+                integer_at(a, 0) * HOUR_MICROS
+                    + integer_at(a, 1) * MINUTE_MICROS
                     + (double_at(a, 2) * 1e6).round() as i64,
             ))
         }),
         define("make_timestamp(int, int, int, int, int, float8) timestamp", |a, _| {
-            let days = calendar::days_of(integer_at(a, 0), integer_at(a, 1), integer_at(a, 2));
-            let time = integer_at(a, 3) * HOUR
-                + integer_at(a, 4) * 60 * SECOND
+            let days = calendar::make_date(integer_at(a, 0), integer_at(a, 1), integer_at(a, 2))?;
+            let time = integer_at(a, 3) * HOUR_MICROS
+                + integer_at(a, 4) * MINUTE_MICROS
                 + (double_at(a, 5) * 1e6).round() as i64;
-            Ok(Value::Timestamp(days.saturating_mul(DAY).saturating_add(time)))
+            Ok(Value::Timestamp(days.saturating_mul(DAY_MICROS).saturating_add(time)))
         }),
         define("make_interval(int?, int?, int?, int?, int?, int?, float8?) interval", |a, _| {
             let months = integer_at(a, 0) * 12 + integer_at(a, 1);
             let days = integer_at(a, 2) * 7 + integer_at(a, 3);
-            let micros = integer_at(a, 4) * HOUR
-                + integer_at(a, 5) * 60 * SECOND
+            let micros = integer_at(a, 4) * HOUR_MICROS
+                + integer_at(a, 5) * MINUTE_MICROS
                 + (double_at(a, 6) * 1e6).round() as i64;
             or_out_of_range(Interval::of_parts(months, days, micros))
         }),
@@ -143,13 +140,13 @@ pub fn definitions() -> Vec<Definition> {
         }),
         define("justify_hours(interval) interval", |a, _| {
             let Interval { months, days, micros } = interval_at(a, 0);
-            let (days, micros) = carried(days.into(), micros, DAY);
+            let (days, micros) = carried(days.into(), micros, DAY_MICROS);
             or_out_of_range(Interval::of_parts(months.into(), days, micros))
         }),
         define("justify_interval(interval) interval", |a, _| {
             // A month is 30 days, and all parts have one sign.
             let all = interval_at(a, 0).span();
-            let (days, micros) = (all / i128::from(DAY), all % i128::from(DAY));
+            let (days, micros) = (all / i128::from(DAY_MICROS), all % i128::from(DAY_MICROS));
             or_out_of_range(Interval::of_parts((days / 30) as i64, (days % 30) as i64, micros as i64))
         }),
         define("isfinite(date) bool", |a, _| {
@@ -180,11 +177,11 @@ pub fn definitions() -> Vec<Definition> {
         }),
         define("fabius_add(time, interval) time", |a, _| {
             let Interval { micros, .. } = interval_at(a, 1);
-            Ok(Value::BigInt((integer_at(a, 0) + micros).rem_euclid(DAY)))
+            Ok(Value::BigInt((integer_at(a, 0) + micros).rem_euclid(DAY_MICROS)))
         }),
         define("fabius_subtract(time, interval) time", |a, _| {
             let Interval { micros, .. } = interval_at(a, 1);
-            Ok(Value::BigInt((integer_at(a, 0) - micros).rem_euclid(DAY)))
+            Ok(Value::BigInt((integer_at(a, 0) - micros).rem_euclid(DAY_MICROS)))
         }),
         define("fabius_subtract(time, time) interval", |a, _| {
             or_out_of_range(Interval::of_parts(0, 0, integer_at(a, 0) - integer_at(a, 1)))
@@ -236,7 +233,7 @@ fn moment_at(a: &[Value], at: usize) -> i64 {
         Some(Value::Timestamp(micros)) => *micros,
         Some(Value::Date(i32::MAX)) => i64::MAX,
         Some(Value::Date(i32::MIN)) => i64::MIN,
-        Some(Value::Date(days)) => i64::from(*days) * DAY,
+        Some(Value::Date(days)) => i64::from(*days) * DAY_MICROS,
         Some(Value::BigInt(micros)) => *micros,
         _ => 0,
     }
@@ -249,7 +246,7 @@ fn local_now(call: &Call) -> i64 {
 
 fn date_bin(a: &[Value], _: &Call) -> Result<Value> {
     let Interval { months, days, micros } = interval_at(a, 0);
-    let width = i128::from(days) * i128::from(DAY) + i128::from(micros);
+    let width = i128::from(days) * i128::from(DAY_MICROS) + i128::from(micros);
     if months != 0 {
         return Err(crate::query::failure::unsupported(
             "timestamps cannot be binned into intervals containing months or years",
@@ -280,7 +277,7 @@ fn moved_in_zone(moment: i64, interval: Interval, call: &Call) -> Result<Value> 
 }
 
 fn moved(moment: i64, interval: Interval) -> Result<Value> {
-    let moved = calendar::add_interval(moment, interval);
+    let moved = interval.after(moment);
     moved.map(Value::Timestamp).ok_or_else(|| calendar::out_of_range("timestamp"))
 }
 
@@ -307,14 +304,14 @@ fn between(a: &[Value], _: &Call) -> Result<Value> {
         return Err(Error::new(SqlState::DATETIME_OVERFLOW, "cannot subtract infinite timestamps"));
     }
     let micros = later.checked_sub(earlier).ok_or_else(|| calendar::out_of_range("interval"))?;
-    or_out_of_range(Interval::of_parts(0, micros / DAY, micros % DAY))
+    or_out_of_range(Interval::of_parts(0, micros / DAY_MICROS, micros % DAY_MICROS))
 }
 
 fn shifted(a: &[Value], sign: i64) -> Result<Value> {
     if let Value::Date(i32::MAX | i32::MIN) = &a[0] {
         return Ok(a[0].clone());
     }
-    let days = moment_at(a, 0) / DAY + sign * integer_at(a, 1);
+    let days = moment_at(a, 0) / DAY_MICROS + sign * integer_at(a, 1);
     i32::try_from(days).map(Value::Date).map_err(|_| calendar::out_of_range("date"))
 }
 
@@ -340,11 +337,7 @@ fn series(a: &[Value], call: &Call) -> Result<Value> {
 
 /// The scale that `extract` of a field has.
 pub fn extract_scale(field: &str) -> u8 {
-    match field.trim_end_matches('s') {
-        "epoch" | "second" => 6,
-        "millisecond" => 3,
-        _ => 0,
-    }
+    DateField::parse(field).map_or(0, DateField::scale)
 }
 
 fn extract(a: &[Value], call: &Call) -> Result<Value> {
@@ -358,9 +351,9 @@ fn extract(a: &[Value], call: &Call) -> Result<Value> {
     };
     let decimal = Decimal { mantissa: micros, scale: 6 };
     decimal
-        .rescale(scale_of(&call.returns))
+        .rescale(call.returns.scale())
         .map(Value::Numeric)
-        .ok_or_else(crate::query::failure::numeric_overflow)
+        .ok_or_else(fabius_value::value_text::numeric_overflow)
 }
 
 fn date_part(a: &[Value], call: &Call) -> Result<Value> {
@@ -386,11 +379,8 @@ enum Field {
 fn field(a: &[Value], call: &Call) -> Result<Field> {
     let sql_type = call.types.get(1).unwrap_or(&SqlType::Timestamp);
     let moment = moment_at(a, 1);
-    let name = text_at(a, 0).to_lowercase();
-    let name = name.trim_end_matches('s');
-    if *sql_type == SqlType::Date
-        && call.returns != SqlType::Double
-        && matches!(name, "hour" | "minute" | "second" | "millisecond" | "microsecond")
+    let field = DateField::parse(text_at(a, 0));
+    if *sql_type == SqlType::Date && call.returns != SqlType::Double && field.is_some_and(DateField::is_time)
     {
         let message = format!("unit \"{}\" not supported for type date", text_at(a, 0).to_lowercase());
         return Err(Error::new(SqlState::NOT_SUPPORTED, message));
@@ -399,10 +389,7 @@ fn field(a: &[Value], call: &Call) -> Result<Field> {
     if is_moment && is_infinite(moment) {
         // A wrong name is wrong for an infinite moment too.
         millionths(&[a[0].clone(), Value::Timestamp(0)], call)?;
-        let grows = matches!(
-            name,
-            "year" | "decade" | "century" | "centurie" | "millennium" | "julian" | "isoyear" | "epoch"
-        );
+        let grows = field.is_none_or(DateField::is_unbounded);
         return Ok(if grows { Field::Infinite { is_negative: moment < 0 } } else { Field::Unknown });
     }
     millionths(a, call).map(Field::Millionths)
@@ -423,16 +410,16 @@ fn millionths(a: &[Value], call: &Call) -> Result<i128> {
             "month" => whole((months % 12).into()),
             "quarter" => whole((months % 12 / 3 + 1).into()),
             "day" => whole(days.into()),
-            "hour" => whole(micros / HOUR),
-            "minute" => whole(micros / (60 * SECOND) % 60),
-            "second" => i128::from(micros % (60 * SECOND)),
-            "millisecond" => i128::from(micros % (60 * SECOND)) * 1000,
-            "microsecond" => whole(micros % (60 * SECOND)),
+            "hour" => whole(micros / HOUR_MICROS),
+            "minute" => whole(micros / (MINUTE_MICROS) % 60),
+            "second" => i128::from(micros % (MINUTE_MICROS)),
+            "millisecond" => i128::from(micros % (MINUTE_MICROS)) * 1000,
+            "microsecond" => whole(micros % (MINUTE_MICROS)),
             "epoch" => {
                 let years = i128::from(months / 12) * 31_557_600_000_000;
                 years
                     + i128::from(months % 12) * 2_592_000_000_000
-                    + i128::from(days) * i128::from(DAY)
+                    + i128::from(days) * i128::from(DAY_MICROS)
                     + i128::from(micros)
             }
             _ => return Err(unknown()),
@@ -443,32 +430,17 @@ fn millionths(a: &[Value], call: &Call) -> Result<i128> {
         SqlType::TimestampTz => call.environment.style.local(utc),
         _ => utc,
     };
-    let days = moment.div_euclid(DAY);
-    let fields = calendar::fields_of(moment);
     let whole = |value: i64| i128::from(value) * 1_000_000;
-    Ok(match name.trim_end_matches('s') {
-        "year" => whole(if fields.year > 0 { fields.year } else { fields.year - 1 }),
-        "month" => whole(fields.month),
-        "day" => whole(fields.day),
-        "hour" => whole(fields.hour),
-        "minute" => whole(fields.minute),
-        "second" => whole(fields.second) + i128::from(fields.micros),
-        "millisecond" => (whole(fields.second) + i128::from(fields.micros)) * 1000,
-        "microsecond" => whole(fields.second * SECOND + fields.micros),
-        "quarter" => whole((fields.month - 1) / 3 + 1),
-        "week" => whole(calendar::iso_week(days).1),
-        "isoyear" => whole(calendar::iso_week(days).0),
-        "dow" => whole(calendar::weekday(days)),
-        "isodow" => whole((calendar::weekday(days) + 6) % 7 + 1),
-        "doy" => whole(days - calendar::days_of(fields.year, 1, 1) + 1),
-        "epoch" => i128::from(utc),
-        "decade" => whole(fields.year.div_euclid(10)),
-        "century" => whole((fields.year - 1).div_euclid(100) + 1),
-        "millennium" => whole((fields.year - 1).div_euclid(1000) + 1),
-        "julian" => whole(days + 2_440_588),
-        "timezone" if *sql_type == SqlType::TimestampTz => i128::from(moment - utc),
-        "timezone_hour" if *sql_type == SqlType::TimestampTz => whole((moment - utc) / HOUR),
-        "timezone_minute" if *sql_type == SqlType::TimestampTz => whole((moment - utc) / (60 * SECOND) % 60),
+    if let Some(field) = DateField::parse(&name) {
+        let moment = if field == DateField::Epoch { utc } else { moment };
+        return Ok(whole(field.of_moment(moment)) / 10i128.pow(field.scale().into()));
+    }
+    let is_zoned = *sql_type == SqlType::TimestampTz;
+    Ok(match name.as_str() {
+        "julian" => whole(moment.div_euclid(DAY_MICROS) + 2_440_588),
+        "timezone" if is_zoned => i128::from(moment - utc),
+        "timezone_hour" if is_zoned => whole((moment - utc) / HOUR_MICROS),
+        "timezone_minute" if is_zoned => whole((moment - utc) / MINUTE_MICROS % 60),
         _ => return Err(unknown()),
     })
 }
@@ -487,34 +459,12 @@ fn date_trunc(a: &[Value], call: &Call) -> Result<Value> {
 
 /// The beginning of the unit that a moment is in.
 fn truncated(moment: i64, unit: &str) -> Result<i64> {
-    if is_infinite(moment) {
-        return Ok(moment);
-    }
-    let f = calendar::fields_of(moment);
-    let start = |year, month, day| calendar::moment_of(&Fields { year, month, day, ..Fields::default() });
-    let days = moment.div_euclid(DAY);
-    let truncated = match unit.to_lowercase().trim_end_matches('s') {
-        "microsecond" => Some(moment),
-        "millisecond" => Some(moment.div_euclid(1000) * 1000),
-        "second" => Some(moment.div_euclid(SECOND) * SECOND),
-        "minute" => Some(moment.div_euclid(60 * SECOND) * 60 * SECOND),
-        "hour" => Some(moment.div_euclid(HOUR) * HOUR),
-        "day" => Some(days * DAY),
-        "week" => Some((days - (calendar::weekday(days) + 6) % 7) * DAY),
-        "month" => start(f.year, f.month, 1),
-        "quarter" => start(f.year, (f.month - 1) / 3 * 3 + 1, 1),
-        "year" => start(f.year, 1, 1),
-        "decade" => start(f.year.div_euclid(10) * 10, 1, 1),
-        "century" => start((f.year - 1).div_euclid(100) * 100 + 1, 1, 1),
-        "millennium" => start((f.year - 1).div_euclid(1000) * 1000 + 1, 1, 1),
-        other => {
-            return Err(Error::new(
-                SqlState::INVALID_PARAMETER,
-                format!("unit \"{other}\" not recognized for type timestamp without time zone"),
-            ));
-        }
-    };
-    truncated.ok_or_else(|| calendar::out_of_range("timestamp"))
+    let field = DateField::parse_unit(unit).ok_or_else(|| {
+        let unit = unit.to_lowercase();
+        let message = format!("unit \"{unit}\" not recognized for type timestamp without time zone");
+        Error::new(SqlState::INVALID_PARAMETER, message)
+    })?;
+    field.start(moment).ok_or_else(|| calendar::out_of_range("timestamp"))
 }
 
 /// The difference in years, months, days and time.
@@ -525,9 +475,9 @@ fn age(later: i64, earlier: i64) -> Result<Value> {
     let (a, b) = (calendar::fields_of(later), calendar::fields_of(earlier));
     let mut months = (a.year - b.year) * 12 + a.month - b.month;
     let mut days = a.day - b.day;
-    let mut micros = later.rem_euclid(DAY) - earlier.rem_euclid(DAY);
+    let mut micros = later.rem_euclid(DAY_MICROS) - earlier.rem_euclid(DAY_MICROS);
     if micros < 0 {
-        micros += DAY;
+        micros += DAY_MICROS;
         days -= 1;
     }
     if days < 0 {
@@ -555,14 +505,49 @@ const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday",
 
 /// The words of `to_char` patterns, longest first where one begins another.
 const WORDS: &[&str] = &[
-    "HH24", "HH12", "MONTH", "YYYY", "IYYY", "Y,YYY", "SSSSS", "SSSS", "DDD", "DAY", "MON", "YYY", "HH",
-    "MI", "SS", "MS", "US", "MM", "DD", "DY", "YY", "IW", "WW", "AM", "PM", "A.M.", "P.M.", "TZ", "OF", "CC",
-    "FF3", "FF6", "Q", "D", "J", "Y", "W", "ID",
+    "HH24",
+    "HH12",
+    "MONTH",
+    "YYYY",
+    "IYYY",
+    "Y,YYY",
+    "SSSSS",
+    "SSSS",
+    "DDD",
+    "DAY_MICROS",
+    "MON",
+    "YYY",
+    "HH",
+    "MI",
+    "SS",
+    "MS",
+    "US",
+    "MM",
+    "DD",
+    "DY",
+    "YY",
+    "IW",
+    "WW",
+    "AM",
+    "PM",
+    "A.M.",
+    "P.M.",
+    "TZ",
+    "OF",
+    "CC",
+    "FF3",
+    "FF6",
+    "Q",
+    "D",
+    "J",
+    "Y",
+    "W",
+    "ID",
 ];
 
 /// A moment by a pattern; its zone by its name and its seconds east of Greenwich, if it has one.
 fn format_moment(moment: i64, pattern: &str, zone: Option<(String, i64)>) -> String {
-    format_fields(&calendar::fields_of(moment), moment.div_euclid(DAY), pattern, zone)
+    format_fields(&calendar::fields_of(moment), moment.div_euclid(DAY_MICROS), pattern, zone)
 }
 
 fn format_fields(f: &Fields, days: i64, pattern: &str, zone: Option<(String, i64)>) -> String {
@@ -615,13 +600,13 @@ fn format_fields(f: &Fields, days: i64, pattern: &str, zone: Option<(String, i64
             "MON" => name(&month[..3], 3),
             "MM" => number(f.month, 2),
             "DD" => number(f.day, 2),
-            "DDD" => number(days - calendar::days_of(f.year, 1, 1) + 1, 3),
-            "DAY" => name(day, 9),
+            "DDD" => number(days - calendar::days_of_date(f.year, 1, 1) + 1, 3),
+            "DAY_MICROS" => name(day, 9),
             "DY" => name(&day[..3], 3),
             "D" => number(calendar::weekday(days) + 1, 1),
-            "ID" => number((calendar::weekday(days) + 6) % 7 + 1, 1),
+            "ID" => number(calendar::iso_weekday(days), 1),
             "IW" => number(calendar::iso_week(days).1, 2),
-            "WW" => number((days - calendar::days_of(f.year, 1, 1)) / 7 + 1, 2),
+            "WW" => number((days - calendar::days_of_date(f.year, 1, 1)) / 7 + 1, 2),
             "W" => number((f.day - 1) / 7 + 1, 1),
             "Q" => number((f.month - 1) / 3 + 1, 1),
             "J" => number(days + 2_440_588, 7),
@@ -705,7 +690,7 @@ fn read_moment(text: &str, pattern: &str) -> Result<i64> {
             rest = rest.trim_start_matches(|c: char| c.is_alphabetic());
             continue;
         }
-        if matches!(*word, "AM" | "PM" | "DAY" | "DY") {
+        if matches!(*word, "AM" | "PM" | "DAY_MICROS" | "DY") {
             is_afternoon = Some(rest.to_lowercase().starts_with('p')).filter(|_| word.ends_with('M'));
             rest = rest.trim_start_matches(|c: char| c.is_alphabetic());
             continue;

@@ -1,8 +1,7 @@
 //! Functions of numbers.
 
 use super::{Definition, define, double_at, integer_at};
-use crate::query::arrow_column::scale_of;
-use crate::query::failure::numeric_overflow;
+use fabius_value::value_text::numeric_overflow;
 use fabius_value::{Decimal, Error, Result, SqlState, Value};
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
@@ -61,7 +60,7 @@ pub fn definitions() -> Vec<Definition> {
                 to_tens(decimal_at(a), digits, fabius_value::decimal::divide_rounded)
             };
             decimal
-                .and_then(|decimal| decimal.rescale(scale_of(&call.returns)))
+                .and_then(|decimal| decimal.rescale(call.returns.scale()))
                 .map(Value::Numeric)
                 .ok_or_else(numeric_overflow)
         }),
@@ -69,7 +68,7 @@ pub fn definitions() -> Vec<Definition> {
         define("trunc(numeric, int?) numeric", |a, call| {
             if integer_at(a, 1) < 0 {
                 return to_tens(decimal_at(a), integer_at(a, 1), |number, unit| number / unit)
-                    .and_then(|decimal| decimal.rescale(scale_of(&call.returns)))
+                    .and_then(|decimal| decimal.rescale(call.returns.scale()))
                     .map(Value::Numeric)
                     .ok_or_else(numeric_overflow);
             }
@@ -108,9 +107,7 @@ pub fn definitions() -> Vec<Definition> {
         define("power(numeric, numeric) numeric", |a, call| {
             refuse_power(double_at(a, 0), double_at(a, 1))?;
             let result = pxfm::f_pow(double_at(a, 0), double_at(a, 1));
-            Decimal::from_f64(result, scale_of(&call.returns))
-                .map(Value::Numeric)
-                .ok_or_else(numeric_overflow)
+            Decimal::from_f64(result, call.returns.scale()).map(Value::Numeric).ok_or_else(numeric_overflow)
         }),
         define("sqrt(float8) float8", |a, _| match double_at(a, 0) {
             negative if negative < 0.0 => {

@@ -1,8 +1,8 @@
 //! Behind operators: arithmetic that fails instead of wrapping around, regular expressions, moments and intervals.
 
 use super::row_function::{column_name, signature_of};
-use crate::query::arrow_column::{arrow_type, scale_of};
-use crate::query::failure::{internal, numeric_overflow, outbound};
+use crate::query::arrow_column::arrow_type;
+use crate::query::failure::{internal, outbound};
 use crate::sql_type::SqlType;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array, PrimitiveArray};
 use datafusion::arrow::buffer::NullBuffer;
@@ -15,6 +15,7 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use datafusion::scalar::ScalarValue;
+use fabius_value::value_text::numeric_overflow;
 use fabius_value::{Error, Result, SqlState};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -59,7 +60,7 @@ pub fn numeric_result(operation: Operation, left: u8, right: u8) -> SqlType {
     let scale = match operation {
         Operation::Add | Operation::Subtract | Operation::Remainder => left.max(right),
         Operation::Multiply => (left + right).min(left.max(right).max(20)),
-        Operation::Divide => return crate::query::arrow_column::QUOTIENT,
+        Operation::Divide => return crate::sql_type::QUOTIENT,
     };
     SqlType::Numeric(Some((38, scale)))
 }
@@ -249,7 +250,7 @@ impl Arithmetic {
                 ))
             }
             (DataType::Decimal128(_, l), DataType::Decimal128(_, r)) => {
-                let (l, r, scale) = (*l as u8, *r as u8, scale_of(&self.returns));
+                let (l, r, scale) = (*l as u8, *r as u8, self.returns.scale());
                 let result = binary::<Decimal128Type>(left.as_primitive(), right.as_primitive(), |a, b| {
                     self.decimal(a, l, b, r, scale)
                 })?;

@@ -1,7 +1,7 @@
 //! Functions of text and bytes.
 
 use super::{Call, Definition, array_of, define, elements_at, integer_at, text_at, truth_at};
-use crate::query::value_text::to_text;
+use crate::text_format::cast_text;
 use fabius_value::{Error, Result, SqlState, Value};
 use parking_lot::Mutex;
 use regex::{Regex, RegexBuilder};
@@ -125,7 +125,7 @@ pub fn definitions() -> Vec<Definition> {
             let text = call
                 .types
                 .first()
-                .map(|sql_type| to_text(&a[0], sql_type, &call.environment.style))
+                .map(|sql_type| cast_text(&a[0], sql_type, &call.environment.style))
                 .unwrap_or_default();
             Ok(Value::Text(quote_literal(&text)))
         }),
@@ -426,7 +426,7 @@ fn joined(arguments: &[Value], call: &Call, from: usize, separator: &str) -> Str
     let texts = arguments.iter().zip(&call.types).skip(from).filter(|(value, _)| !value.is_null()).map(
         |(value, sql_type)| match value {
             Value::Boolean(value) => if *value { "t" } else { "f" }.to_string(),
-            value => to_text(value, sql_type, &call.environment.style),
+            value => cast_text(value, sql_type, &call.environment.style),
         },
     );
     texts.collect::<Vec<_>>().join(separator)
@@ -592,7 +592,7 @@ fn format_text(a: &[Value], call: &Call) -> Result<Value> {
         let value = a
             .get(next)
             .ok_or_else(|| Error::new(SqlState::INVALID_PARAMETER, "too few arguments for format()"))?;
-        let text = call.types.get(next).map(|sql_type| to_text(value, sql_type, &call.environment.style));
+        let text = call.types.get(next).map(|sql_type| cast_text(value, sql_type, &call.environment.style));
         let text = text.unwrap_or_default();
         next += 1;
         let text = match kind {
@@ -682,6 +682,7 @@ fn decode(a: &[Value], _: &Call) -> Result<Value> {
             text,
             &crate::sql_type::SqlType::Bytea,
             &crate::text_format::TextStyle::default(),
+            crate::text_format::Fit::Cast,
         ),
         other => Err(no_encoding(other)),
     }
@@ -743,7 +744,7 @@ pub fn join_elements(
     let texts = elements_at(a, 0).into_iter().filter_map(|value| match value {
         Value::Null => null.map(String::from),
         Value::Boolean(value) => Some(if value { "t" } else { "f" }.to_string()),
-        value => Some(to_text(&value, element, style)),
+        value => Some(cast_text(&value, element, style)),
     });
     texts.collect::<Vec<_>>().join(text_at(a, 1))
 }
