@@ -12,6 +12,7 @@
 //! | [`parse`] | text to statements |
 //! | `column_name` | what the columns of a result are called |
 //! | [`parameter_types`] | the types of `$1`, `$2`, ... |
+//! | `type_rules`, `conversion` | which types fit together; a value as one of another type |
 //! | [`sql_type`] | the types that SQL has, and how each is stored |
 //! | [`catalog`] | tables, views, sequences, functions: what SQL names mean |
 //! | [`bind`] | statements to programs |
@@ -19,6 +20,7 @@
 //! | [`plpgsql`] | functions and procedures |
 //! | `planning` | where statements are read, bound and optimised, and what that may take |
 //! | [`pg_catalog`] | the catalog as relations that clients ask: `pg_catalog`, `information_schema` |
+//! | `number_literal` | numbers as SQL writes them |
 //! | [`query`] | queries that are not programs, by DataFusion |
 //! | `interval` | intervals, their text and arithmetic |
 //! | [`text_format`] | values as PostgreSQL writes and reads them |
@@ -36,6 +38,7 @@ pub mod catalog;
 mod closed_tables;
 mod column_name;
 pub mod connection;
+mod conversion;
 mod copy;
 mod ddl;
 mod interval;
@@ -52,3 +55,4 @@ mod sequence;
 pub mod settings;
 pub mod sql_type;
 pub mod text_format;
+mod type_rules;

@@ -74,6 +74,15 @@ impl Decimal {
         rescale(self.mantissa, self.scale, scale).map(|mantissa| Decimal { mantissa, scale })
     }
 
+    /// The number without zeros at the end of its fraction.
+    pub fn trimmed(self) -> Decimal {
+        let Decimal { mut mantissa, mut scale } = self;
+        while scale > 0 && mantissa % 10 == 0 {
+            (mantissa, scale) = (mantissa / 10, scale - 1);
+        }
+        Decimal { mantissa, scale }
+    }
+
     /// Reads `-12.50` or `1.5e3`; `None` if it is no decimal, or one that needs more than 38 digits.
     pub fn parse(text: &str) -> Option<Decimal> {
         let Some((digits, exponent)) = text.split_once(['e', 'E']) else { return Decimal::parse_plain(text) };

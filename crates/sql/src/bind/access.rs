@@ -4,13 +4,14 @@ use super::binder::Binder;
 use super::bound::{Bound, Known};
 use super::condition::{Comparison, Condition, Members, Membership, Says};
 use super::constant::Step;
+use super::held::{held, unified};
 use super::scope::Relation;
 use super::stop::Bind;
 use super::tree;
-use super::typing::{Category, category, held, unified};
 use crate::catalog::Table;
 use crate::lowered::Argument;
 use crate::sql_type::SqlType;
+use crate::type_rules::{Category, category};
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::{self as program, Expression, ExpressionKind};
 use fabius_value::data_type::Family;
@@ -327,7 +328,7 @@ impl Binder<'_> {
             }
             Members::Array(array) => {
                 let bound = self.operand(array)?;
-                let element = super::typing::without_modifiers(&types[0]);
+                let element = crate::type_rules::without_modifiers(&types[0]);
                 let bound = match &bound.known {
                     Known::Parameter(_) => self.resolve(bound, &SqlType::Array(Box::new(element)))?,
                     _ => bound,
@@ -356,7 +357,7 @@ impl Binder<'_> {
                     _ => self.parameter_of(value),
                 };
                 let (argument, data_type) = if let Known::Parameter(index) = bound.known {
-                    let found = self.types.infer(index, &super::typing::without_modifiers(to))?;
+                    let found = self.types.infer(index, &crate::type_rules::without_modifiers(to))?;
                     (Argument::Parameter(index), held(&found))
                 } else {
                     let probe = Bound::computed(tree::null(), to.clone(), false);

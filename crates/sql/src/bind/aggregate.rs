@@ -6,8 +6,8 @@ use super::scope::Found;
 use super::select::{QueryFacts, RowBody};
 use super::stop::{Bind, Place, beyond, wrong};
 use super::tree;
-use super::typing::{self, Category, category};
 use crate::sql_type::SqlType;
+use crate::type_rules::{self, Category, category};
 use fabius_program::syntax::tree::{Block, Expression};
 use fabius_value::DataType;
 use sqlparser::ast::{self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments};
@@ -343,7 +343,8 @@ impl<'a> Binder<'a> {
         let (sql_type, held) = (value.sql_type.clone(), value.data_type);
         let call = collector.call.name.to_string().to_lowercase();
         let unknown = |binder: &Binder<'_>| {
-            let message = format!("function {call}({}) does not exist", typing::without_modifiers(&sql_type));
+            let message =
+                format!("function {call}({}) does not exist", type_rules::without_modifiers(&sql_type));
             let hint = "No function matches the given name and argument types. You might need to add explicit type casts.";
             Err(binder.error(wrong(b"42883", message).with_hint(hint), place))
         };
@@ -397,7 +398,7 @@ impl<'a> Binder<'a> {
                 (add, declare(wide, true, tree::null()), result)
             }
             Kind::Average => {
-                if !typing::is_number(&sql_type) {
+                if !type_rules::is_number(&sql_type) {
                     return unknown(self);
                 }
                 let is_double = held == DataType::Double;
@@ -425,7 +426,7 @@ impl<'a> Binder<'a> {
                 }
                 let to = match &sql_type {
                     SqlType::VarChar(_) | SqlType::Name => SqlType::Text,
-                    other => typing::without_modifiers(other),
+                    other => type_rules::without_modifiers(other),
                 };
                 let function = if collector.kind == Kind::Minimum { "least" } else { "greatest" };
                 let best = tree::call(function, vec![tree::variable(&name), value.expression]);

@@ -44,7 +44,7 @@ impl List {
     }
 
     fn bound(&self) -> Bound {
-        let data_type = super::typing::held(&self.element);
+        let data_type = super::held::held(&self.element);
         Bound::held_as(tree::variable(&self.name), self.array(), false, data_type)
     }
 
@@ -79,7 +79,7 @@ impl Binder<'_> {
         }
         let Some(value) = crate::plpgsql::scalar(self, call)? else { return Ok(None) };
         let list = List::of(&value)?;
-        let kind = TypeKind::List(tree::scalar(super::typing::held(&list.element), true));
+        let kind = TypeKind::List(tree::scalar(super::held::held(&list.element), true));
         self.emit(tree::statement(StatementKind::Return { values: vec![value.expression.clone()] }));
         let own = call.name.0.last().and_then(|part| part.as_ident()).map(super::binder::ident);
         let name = name.or(own).unwrap_or_default();
@@ -99,7 +99,7 @@ impl Binder<'_> {
     /// A new list, empty.
     fn new_list(&mut self, element: &SqlType) -> List {
         let list = List { name: self.name("array"), element: element.clone() };
-        let scalar = tree::scalar(super::typing::held(element), true);
+        let scalar = tree::scalar(super::held::held(element), true);
         let ty = TypeName { kind: TypeKind::List(scalar), span: Span::default() };
         self.emit(tree::declare(&list.name, true, Some(ty), tree::expression(ExpressionKind::EmptyList)));
         list
@@ -271,7 +271,7 @@ impl Binder<'_> {
 
     /// The elements of a list as keys: in order, each once, none null. Rows of one field, `f1`.
     pub(super) fn as_keys(&mut self, list: &List) -> (String, DataType) {
-        let data_type = super::typing::held(&list.element);
+        let data_type = super::held::held(&list.element);
         let (sorted, keys) = (self.name("sorted"), self.name("keys"));
         for name in [&sorted, &keys] {
             self.emit(tree::declare_list(name, vec![tree::field("f1", data_type, false)]));

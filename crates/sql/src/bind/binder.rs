@@ -216,7 +216,7 @@ impl<'a> Binder<'a> {
         }
         let sql_type = self.types.infer(index, wanted)?;
         let nullable = self.types.may_be_null(index);
-        let data_type = super::typing::held(&sql_type);
+        let data_type = super::held::held(&sql_type);
         let expression = if matches!(sql_type, SqlType::Array(_) | SqlType::Interval) {
             tree::null()
         } else {

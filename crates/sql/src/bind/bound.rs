@@ -1,9 +1,9 @@
 //! Expressions with their types: what binding an expression gives.
 
 use super::constant::{Constant, Quoted};
+use super::held::held;
 use super::stop::Place;
 use super::tree;
-use super::typing::held;
 use crate::interval::Interval;
 use crate::sql_type::SqlType;
 use fabius_program::syntax::tree::Expression;

@@ -4,9 +4,9 @@ use super::binder::Binder;
 use super::bound::{Bound, Known};
 use super::stop::{Bind, Place, beyond, wrong};
 use super::tree;
-use super::typing::{self, Category, Conversion, category, is_integer, is_number};
 use crate::interval::Interval;
 use crate::sql_type::SqlType;
+use crate::type_rules::{self, Category, Context, category, is_integer, is_number};
 use fabius_value::{DataType, Value};
 use sqlparser::ast;
 
@@ -91,8 +91,8 @@ impl Binder<'_> {
                         SqlType::TimestampTz
                     }
                 };
-                let moment = self.convert(moment, &to, Conversion::Implicit)?;
-                let unit = self.convert(arguments.remove(0), &SqlType::Text, Conversion::Implicit)?;
+                let moment = self.convert(moment, &to, Context::Implicit)?;
+                let unit = self.convert(arguments.remove(0), &SqlType::Text, Context::Implicit)?;
                 let nullable = unit.nullable || moment.nullable;
                 let parts = vec![self.settled(unit)?, self.settled(moment)?];
                 return Ok(Bound::computed(tree::call("date_trunc", parts), to, nullable));
@@ -105,11 +105,11 @@ impl Binder<'_> {
                 let field = field.text().to_string();
                 // A date is its first moment.
                 let moment = match moment.sql_type {
-                    SqlType::Date => self.convert(moment, &SqlType::Timestamp, Conversion::Implicit)?,
+                    SqlType::Date => self.convert(moment, &SqlType::Timestamp, Context::Implicit)?,
                     _ => moment,
                 };
                 let part = self.extract(&field, moment, place)?;
-                return self.convert(part, &SqlType::Double, Conversion::Implicit);
+                return self.convert(part, &SqlType::Double, Context::Implicit);
             }
             _ => {}
         }
@@ -128,13 +128,13 @@ impl Binder<'_> {
         for (argument, kind) in arguments.into_iter().zip(*takes) {
             let to = kind.sql_type();
             let fits =
-                argument.is_unknown() || typing::converts(&argument.sql_type, &to, Conversion::Implicit);
+                argument.is_unknown() || type_rules::converts(&argument.sql_type, &to, Context::Implicit);
             if !fits {
                 let message = format!("function {name}({}) does not exist", argument.sql_type);
                 let hint = "No function matches the given name and argument types. You might need to add explicit type casts.";
                 return Err(self.error(wrong(b"42883", message).with_hint(hint), place));
             }
-            let argument = self.convert(argument, &to, Conversion::Implicit)?;
+            let argument = self.convert(argument, &to, Context::Implicit)?;
             nullable |= argument.nullable;
             values.push(self.settled(argument)?);
         }
@@ -152,7 +152,7 @@ impl Binder<'_> {
         }
         let value = match (&value.sql_type, &digits) {
             (sql_type, None) if is_integer(sql_type) => {
-                self.convert(value, &SqlType::Double, Conversion::Implicit)?
+                self.convert(value, &SqlType::Double, Context::Implicit)?
             }
             (SqlType::Numeric(_), _) | (_, None) => value,
             (SqlType::Real | SqlType::Double, Some(_)) => {
@@ -160,7 +160,7 @@ impl Binder<'_> {
                 let hint = "No function matches the given name and argument types. You might need to add explicit type casts.";
                 return Err(self.error(wrong(b"42883", message).with_hint(hint), place));
             }
-            _ => self.convert(value, &SqlType::Numeric(None), Conversion::Implicit)?,
+            _ => self.convert(value, &SqlType::Numeric(None), Context::Implicit)?,
         };
         let value = self.settle(value)?;
         let is_double = value.data_type == DataType::Double;
@@ -227,7 +227,7 @@ impl Binder<'_> {
         if to == SqlType::TimestampTz {
             self.in_utc()?;
         }
-        let moment = self.convert(moment, &to, Conversion::Implicit)?;
+        let moment = self.convert(moment, &to, Context::Implicit)?;
         let nullable = moment.nullable;
         let mut value = self.settled(moment)?;
         if interval.months != 0 {
@@ -280,7 +280,7 @@ impl Binder<'_> {
         escape: Option<&ast::ValueWithSpan>,
         ignoring_case: bool,
     ) -> Bind<Bound> {
-        let pattern = self.convert(pattern, &SqlType::Text, Conversion::Implicit)?;
+        let pattern = self.convert(pattern, &SqlType::Text, Context::Implicit)?;
         let nullable = value.nullable || pattern.nullable;
         let mut parts = vec![self.settled(value)?, self.settled(pattern)?];
         if let Some(escape) = escape {

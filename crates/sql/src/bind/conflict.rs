@@ -2,11 +2,11 @@
 
 use super::binder::Binder;
 use super::bound::Bound;
+use super::held::held;
 use super::insert::Target;
 use super::scope::{Relation, Row};
 use super::stop::{Bind, Place, beyond};
 use super::tree;
-use super::typing::held;
 use crate::catalog::Table;
 use fabius_program::syntax::tree::Expression;
 use fabius_value::DataType;

@@ -4,12 +4,14 @@
 //! a [`Recipe`], so that a statement of the same [`NormalForm`] needs no binding: its literals go the same way. A literal that
 //! binding has looked at has a say in the program, and has to be the same again.
 
-use super::typing::{self, Conversion};
+use super::held;
 use crate::lowered::Argument;
 use crate::number_literal;
 use crate::parse::normal_form::{Literal, NormalForm};
 use crate::sql_type::SqlType;
 use crate::text_format::{self, Fit, TextStyle};
+use crate::type_rules::Context;
+use fabius_value::calendar::DATE_RANGE;
 use fabius_value::{DataType, Result, Value};
 use sqlparser::tokenizer::Location;
 use std::cell::Cell;
@@ -52,7 +54,7 @@ pub(super) enum Step {
     /// A text as a value of a type.
     Read(SqlType),
     /// A value of one type as one of another.
-    Convert(SqlType, SqlType, Conversion),
+    Convert(SqlType, SqlType, Context),
     /// The value of a key column that is the same.
     Exactly(DataType),
     /// The number below zero.
@@ -103,18 +105,23 @@ impl Step {
 /// How programs hold a constant: of numbers with a point, so many digits.
 fn held(value: &Value) -> DataType {
     match value {
-        Value::Numeric(decimal) => typing::decimal_type(*decimal),
+        Value::Numeric(decimal) => held::decimal_type(*decimal),
         Value::SmallInt(_) => DataType::SmallInt,
         Value::Int(_) => DataType::Int,
         Value::BigInt(_) => DataType::BigInt,
         Value::Double(_) => DataType::Double,
         Value::Boolean(_) => DataType::Boolean,
-        // Programs have the days of the calendar only.
-        Value::Date(i32::MAX | i32::MIN) => DataType::TEXT,
+        // Not a day that programs have: texts that say one are other programs.
+        value if is_beyond_programs(value) => DataType::TEXT,
         Value::Date(_) => DataType::Date,
         Value::Timestamp(_) => DataType::Timestamp,
         _ => DataType::TEXT,
     }
+}
+
+fn is_beyond_programs(value: &Value) -> bool {
+    let (first, last) = DATE_RANGE;
+    matches!(value, Value::Date(days) if !(first..=last).contains(days))
 }
 
 /// The arguments that another text's literals become, by the recipes of a text of the same normal form; `None` if the
@@ -175,13 +182,13 @@ impl Constant {
         held(&self.value)
     }
 
-    /// Whether it is a day before or behind all others, looked at if so.
-    pub fn is_infinite_date(&self) -> bool {
-        let is_infinite = matches!(self.value, Value::Date(i32::MAX | i32::MIN));
-        if is_infinite {
+    /// Whether it is a day that programs do not compute with, looked at if so.
+    pub fn is_beyond_programs(&self) -> bool {
+        let is_beyond = is_beyond_programs(&self.value);
+        if is_beyond {
             self.value();
         }
-        is_infinite
+        is_beyond
     }
 
     /// Whether it is such a boolean, looked at if so.

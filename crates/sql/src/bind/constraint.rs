@@ -2,10 +2,10 @@
 
 use super::binder::Binder;
 use super::bound::Bound;
+use super::held::held;
 use super::scope::{Relation, Row};
 use super::stop::{Bind, beyond, wrong};
 use super::tree;
-use super::typing::held;
 use crate::catalog::{ForeignKey, ReferentialAction, Table};
 use crate::sql_type::SqlType;
 use fabius_program::ir::BinaryOperator as Op;

@@ -3,14 +3,15 @@
 use super::binder::Binder;
 use super::bound::{Bound, Known};
 use super::constant::Step;
-use super::stop::{Bind, beyond, wrong};
+use super::held::held;
+use super::stop::{Bind, beyond};
 use super::tree;
-use super::typing::{self, Category, Conversion, category, held};
+use crate::conversion;
 use crate::interval;
 use crate::sql_type::SqlType;
 use crate::text_format::{self, Fit, TextStyle};
-use fabius_value::data_type::Family;
-use fabius_value::{DataType, Decimal, Error, Result, SqlState, Value, calendar};
+use crate::type_rules::{self, Category, Context, category};
+use fabius_value::{DataType, Error, Result, SqlState, Value};
 
 impl Binder<'_> {
     /// What has no type yet, as a value of this one.
@@ -35,25 +36,25 @@ impl Binder<'_> {
                     Err(_) if is_of_now(quoted.text()) => return beyond("a moment of now"),
                     read => read.map_err(|error| self.error(error, place))?,
                 };
-                if constant.is_infinite_date() {
-                    return beyond("an infinite date");
+                if constant.is_beyond_programs() {
+                    return beyond("a day beyond those of programs");
                 }
                 let data_type = match constant.data_type() {
                     numeric @ DataType::Numeric { .. } => numeric,
                     _ => held(to),
                 };
-                Ok(Bound::of_constant(constant, typing::without_modifiers(to), data_type).at(place))
+                Ok(Bound::of_constant(constant, type_rules::without_modifiers(to), data_type).at(place))
             }
             Known::Parameter(index) => {
                 let index = *index;
-                self.typed_parameter(index, &typing::without_modifiers(to), place)
+                self.typed_parameter(index, &type_rules::without_modifiers(to), place)
             }
             _ => Ok(bound),
         }
     }
 
     /// A value of another type, for an operator, a place that stores it, or because the text says so.
-    pub(super) fn convert(&mut self, bound: Bound, to: &SqlType, conversion: Conversion) -> Bind<Bound> {
+    pub(super) fn convert(&mut self, bound: Bound, to: &SqlType, conversion: Context) -> Bind<Bound> {
         let bound = match (&bound.known, to) {
             // It is cut to its length, as all text is.
             (Known::Literal(Some(_)), SqlType::Char(_)) => self.resolve(bound, &SqlType::Text)?,
@@ -63,7 +64,7 @@ impl Binder<'_> {
         if bound.sql_type == *to {
             return Ok(bound);
         }
-        if !typing::converts(&bound.sql_type, to, conversion) {
+        if !type_rules::converts(&bound.sql_type, to, conversion) {
             return self.cannot_convert(&bound, to);
         }
         if bound.sql_type == SqlType::TimestampTz || *to == SqlType::TimestampTz {
@@ -74,6 +75,9 @@ impl Binder<'_> {
             let Some(converted) = converted.map_err(|error| self.error(error, bound.place))? else {
                 return beyond(format!("converting {} to {to}", bound.sql_type));
             };
+            if converted.is_beyond_programs() {
+                return beyond("a day beyond those of programs");
+            }
             let data_type = match (converted.data_type(), to) {
                 (numeric @ DataType::Numeric { .. }, SqlType::Numeric(None)) => numeric,
                 _ => to.storage().unwrap_or_else(|| held(to)),
@@ -92,7 +96,7 @@ impl Binder<'_> {
         if self.types.has_own_clock { beyond("the session's time zone") } else { Ok(()) }
     }
 
-    fn computed_conversion(&mut self, bound: Bound, to: &SqlType, conversion: Conversion) -> Bind<Bound> {
+    fn computed_conversion(&mut self, bound: Bound, to: &SqlType, conversion: Context) -> Bind<Bound> {
         use Category as C;
         let from = bound.sql_type.clone();
         let (expression, data_type) = match (category(&from), category(to)) {
@@ -117,7 +121,7 @@ impl Binder<'_> {
             }
             (C::Text, C::Text) => match (to, conversion) {
                 // A bound is kept by the place that stores it; only an explicit cast cuts.
-                (SqlType::VarChar(Some(most)) | SqlType::Char(most), Conversion::Explicit) => {
+                (SqlType::VarChar(Some(most)) | SqlType::Char(most), Context::Explicit) => {
                     let arguments =
                         vec![bound.expression.clone(), tree::integer(1), tree::integer((*most).into())];
                     let cut = tree::call("substring", arguments);
@@ -198,14 +202,14 @@ impl Binder<'_> {
             Known::Parameter(_) => self.resolve(bound, to)?,
             _ => bound,
         };
-        if !bound.is_unknown() && !typing::converts(&bound.sql_type, to, Conversion::Assignment) {
+        if !bound.is_unknown() && !type_rules::converts(&bound.sql_type, to, Context::Assignment) {
             let from = &bound.sql_type;
             let message = format!("column \"{column}\" is of type {to} but expression is of type {from}");
             let error = Error::new(SqlState::DATATYPE_MISMATCH, message)
                 .with_hint("You will need to rewrite or cast the expression.");
             return Err(self.error(error, bound.place));
         }
-        self.convert(bound, to, Conversion::Assignment)
+        self.convert(bound, to, Context::Assignment)
     }
 
     /// A value for a column that keeps text of it; `None` if there is no such conversion.
@@ -237,11 +241,11 @@ impl Binder<'_> {
     /// # Errors
     /// `42804` if there is no such conversion.
     pub fn assigned(&mut self, bound: Bound, to: &SqlType) -> Bind<Bound> {
-        if !bound.is_unknown() && !typing::converts(&bound.sql_type, to, Conversion::Assignment) {
+        if !bound.is_unknown() && !type_rules::converts(&bound.sql_type, to, Context::Assignment) {
             let message = format!("expression is of type {} but {to} is wanted", bound.sql_type);
             return self.fail(b"42804", message, bound.place);
         }
-        let bound = self.convert(bound, to, Conversion::Assignment)?;
+        let bound = self.convert(bound, to, Context::Assignment)?;
         self.settle(bound)
     }
 
@@ -251,7 +255,7 @@ impl Binder<'_> {
         for bound in bounds.iter().filter(|bound| !bound.is_unknown()) {
             common = Some(match common {
                 None => bound.sql_type.clone(),
-                Some(so_far) => match typing::common(&so_far, &bound.sql_type) {
+                Some(so_far) => match type_rules::common(&so_far, &bound.sql_type) {
                     Some(wider) => wider,
                     None => {
                         let other = &bound.sql_type;
@@ -267,12 +271,12 @@ impl Binder<'_> {
             let is_text = bounds.iter().any(|bound| bound.is_unknown() && !bound.is_null());
             to = match to {
                 SqlType::Char(_) if is_text => SqlType::Text,
-                other => typing::without_modifiers(&other),
+                other => type_rules::without_modifiers(&other),
             };
         }
         let mut unified = Vec::new();
         for bound in bounds {
-            unified.push(self.convert(bound, &to, Conversion::Implicit)?);
+            unified.push(self.convert(bound, &to, Context::Implicit)?);
         }
         Ok((unified, to))
     }
@@ -285,84 +289,36 @@ fn cast(bound: &Bound, data_type: DataType) -> fabius_program::syntax::tree::Exp
     tree::cast(bound.expression.clone(), data_type)
 }
 
-/// A constant converted ahead; `None` if that is not known here.
+/// A constant converted ahead; `None` if that is not known here: what a session's settings change, and types that programs
+/// do not have.
 pub(super) fn constant(
     value: &Value,
     from: &SqlType,
     to: &SqlType,
-    conversion: Conversion,
+    context: Context,
 ) -> Result<Option<Value>> {
     use Category as C;
-    let out_of_range = || wrong(b"22003", format!("{} out of range", typing::without_modifiers(to)));
-    if value.is_null() {
-        return Ok(Some(Value::Null));
+    let is_float = matches!(from, SqlType::Real | SqlType::Double);
+    let is_unknown = match (category(from), category(to)) {
+        (C::Array | C::Interval, _) | (_, C::Array | C::Interval) => true,
+        (C::Number, C::Text) => is_float,
+        (C::Moment, C::Text) => *from == SqlType::TimestampTz,
+        (C::Bytea, C::Text) => true,
+        _ => false,
+    };
+    if value.is_null() || is_unknown {
+        return Ok(value.is_null().then_some(Value::Null));
     }
-    let storage = to.storage();
-    Ok(Some(match (category(from), category(to), value) {
-        (C::Number, C::Number, Value::Numeric(_)) if *to == SqlType::Numeric(None) => value.clone(),
-        (C::Number, C::Number, Value::Double(number)) if matches!(to, SqlType::Numeric(_)) => {
-            // As many digits as a float is sure of.
-            let digits = if *from == SqlType::Real { 6 } else { 15 };
-            let text = format!("{number:.*e}", digits - 1);
-            let mut decimal =
-                Decimal::parse(&text).filter(|_| number.is_finite()).ok_or_else(out_of_range)?;
-            while decimal.scale > 0 && decimal.mantissa % 10 == 0 {
-                decimal = Decimal { mantissa: decimal.mantissa / 10, scale: decimal.scale - 1 };
-            }
-            return constant(&Value::Numeric(decimal), &SqlType::Numeric(None), to, conversion);
-        }
-        (C::Number, C::Number, _) if *to == SqlType::Numeric(None) && value.as_integer().is_some() => {
-            value.cast(DataType::Numeric { precision: 38, scale: 0 })?
-        }
-        (C::Number, C::Number, _) => {
-            let value = match value {
-                Value::Numeric(decimal) if matches!(to, SqlType::Numeric(_)) => {
-                    Value::Numeric(to.fit(*decimal)?)
-                }
-                _ => value.cast(storage.unwrap_or(DataType::Double)).map_err(|error| match to {
-                    SqlType::Numeric(_) => error,
-                    _ => out_of_range(),
-                })?,
-            };
-            match (to, value) {
-                (SqlType::Real, Value::Double(number)) => Value::Double(f64::from(number as f32)),
-                (_, value) => value,
-            }
-        }
-        (C::Text, C::Text, Value::Text(text)) => match (to, storage) {
-            (SqlType::VarChar(Some(most)) | SqlType::Char(most), Some(storage)) => {
-                if conversion == Conversion::Explicit {
-                    let cut: String = text.chars().take(*most as usize).collect();
-                    Value::Text(cut).cast(storage)?
-                } else {
-                    value.cast(storage).map_err(|_| text_format::too_long(to))?
-                }
-            }
-            _ => value.clone(),
-        },
-        (C::Text, C::Array | C::Interval, _) => return Ok(None),
-        (C::Text, _, Value::Text(text)) => {
-            let fit = if *to == SqlType::Numeric(None) { Fit::Literal } else { Fit::Cast };
-            text_format::read(text, to, &TextStyle::default(), fit)?
-        }
-        (C::Moment, C::Moment, _) => value.cast(held(to))?,
-        (C::Moment, C::Time, Value::Timestamp(micros)) => {
-            Value::BigInt(micros.rem_euclid(calendar::DAY_MICROS))
-        }
-        (C::Boolean, C::Number, Value::Boolean(value)) => Value::Int((*value).into()),
-        (C::Number, C::Boolean, _) => Value::Boolean(value.as_integer() != Some(0)),
-        (C::Json, C::Text | C::Json, Value::Text(_)) if *to != SqlType::JsonB => value.clone(),
-        (C::Uuid, C::Text, Value::Bytea(bytes)) => match uuid::Uuid::from_slice(bytes) {
-            Ok(uuid) => Value::Text(uuid.to_string()),
-            Err(_) => return Ok(None),
-        },
-        (C::Number, C::Text, _) if from.storage().is_some_and(|held| held.family() == Family::Double) => {
-            return Ok(None);
-        }
-        (C::Boolean, C::Text, _) if *to == SqlType::Name => return Ok(None),
-        (C::Number | C::Boolean, C::Text, _) => Value::Text(value.to_string()),
-        (C::Moment, C::Text, _) if *from != SqlType::TimestampTz => Value::Text(value.to_string()),
-        _ => return Ok(None),
+    let fit = match (to, context) {
+        // Its digits are its own.
+        (SqlType::Numeric(None), _) => Fit::Literal,
+        (_, Context::Explicit) => Fit::Cast,
+        _ => Fit::Store,
+    };
+    let converted = conversion::convert(value, from, to, &TextStyle::default(), fit)?;
+    Ok(Some(match converted {
+        Value::Numeric(decimal) if is_float && fit == Fit::Literal => Value::Numeric(decimal.trimmed()),
+        converted => converted,
     }))
 }
 

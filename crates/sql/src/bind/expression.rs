@@ -6,11 +6,11 @@ use super::constant::Quoted;
 use super::operator::is_calculation;
 use super::stop::{Bind, Place, Stop, beyond};
 use super::tree;
-use super::typing::{Category, Conversion, category};
 use crate::interval;
 use crate::number_literal;
 use crate::planning::heed;
 use crate::sql_type::SqlType;
+use crate::type_rules::{Category, Context, category};
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::{Expression, ExpressionKind};
 use fabius_value::DataType;
@@ -168,13 +168,13 @@ impl Binder<'_> {
 
     /// `operand::to`.
     pub(crate) fn explicit_cast(&mut self, bound: Bound, to: &SqlType) -> Bind<Bound> {
-        let plain = match super::typing::without_modifiers(to) {
+        let plain = match crate::type_rules::without_modifiers(to) {
             // It is cut to its length, as all text is.
             SqlType::Char(_) if matches!(bound.known, Known::Literal(Some(_))) => SqlType::Text,
             plain => plain,
         };
         let bound = if bound.is_unknown() { self.resolve(bound, &plain)? } else { bound };
-        let cast = self.convert(bound, to, Conversion::Explicit)?;
+        let cast = self.convert(bound, to, Context::Explicit)?;
         Ok(Bound { origin: (0, 0), ..cast })
     }
 
@@ -366,7 +366,7 @@ pub(super) fn logic(expression: Expression, nullable: bool) -> Bound {
 pub(super) fn held_by_all(values: &[Bound]) -> DataType {
     let typed = values.iter().filter(|value| !value.is_null()).map(|value| value.data_type);
     typed
-        .reduce(super::typing::unified)
+        .reduce(super::held::unified)
         .unwrap_or_else(|| values.first().map_or(DataType::TEXT, |v| v.data_type))
 }
 

@@ -6,8 +6,8 @@ use super::constant::{Constant, Quoted};
 use super::expression::held_by_all;
 use super::stop::{Bind, Place, beyond, wrong};
 use super::tree;
-use super::typing::{self, Category, Conversion, category, is_integer, is_number};
 use crate::sql_type::SqlType;
+use crate::type_rules::{self, Category, Context, category, is_integer, is_number};
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::Expression;
 use fabius_value::{DataType, Value};
@@ -114,11 +114,11 @@ impl Binder<'_> {
             ("now" | "transaction_timestamp" | "current_timestamp", 0) => Ok(self.transaction_time()),
             ("localtimestamp", 0) => {
                 let now = self.transaction_time();
-                self.convert(now, &SqlType::Timestamp, Conversion::Explicit)
+                self.convert(now, &SqlType::Timestamp, Context::Explicit)
             }
             ("current_date", 0) => {
                 let now = self.transaction_time();
-                self.convert(now, &SqlType::Date, Conversion::Explicit)
+                self.convert(now, &SqlType::Date, Context::Explicit)
             }
             ("random", 0) => Ok(self.random()),
             ("gen_random_uuid" | "uuid_generate_v4", 0) => Ok(self.random_uuid()),
@@ -145,9 +145,9 @@ impl Binder<'_> {
                 let (first, second) = self.comparable(first, "=", second, place)?;
                 let (first, second) = (self.settle(first)?, self.settle(second)?);
                 let equal = tree::binary(Op::Equal, first.expression.clone(), second.expression);
-                let plain = typing::without_modifiers(&first.sql_type);
+                let plain = type_rules::without_modifiers(&first.sql_type);
                 let first =
-                    match sql_type == SqlType::Unknown || typing::without_modifiers(&sql_type) == plain {
+                    match sql_type == SqlType::Unknown || type_rules::without_modifiers(&sql_type) == plain {
                         true => first,
                         false => self.explicit_cast(first, &sql_type)?,
                     };
@@ -158,7 +158,7 @@ impl Binder<'_> {
             ("abs", 1) if arguments[0].is_unknown() || is_number(&arguments[0].sql_type) => {
                 let value = self.typed(arguments.remove(0), &SqlType::Double)?;
                 let value = self.settle(value)?;
-                let sql_type = typing::without_modifiers(&value.sql_type);
+                let sql_type = type_rules::without_modifiers(&value.sql_type);
                 Ok(Bound {
                     expression: tree::call("abs", vec![value.expression]),
                     sql_type,
@@ -193,7 +193,7 @@ impl Binder<'_> {
                         return beyond("a truth as it is shown");
                     }
                     let text = self.typed(argument, &SqlType::Text)?;
-                    let text = self.convert(text, &SqlType::Text, Conversion::Assignment)?;
+                    let text = self.convert(text, &SqlType::Text, Context::Assignment)?;
                     let text = self.coalesce(vec![text, Bound::literal(Some(Quoted::new("")))])?;
                     joined = self.concatenate(joined, text, place)?;
                 }
@@ -267,7 +267,7 @@ impl Binder<'_> {
             SqlType::Timestamp | SqlType::Date => SqlType::TimestampTz,
             _ => return beyond("a time zone of this type"),
         };
-        self.convert(bound, &to, Conversion::Explicit)
+        self.convert(bound, &to, Context::Explicit)
     }
 
     // ---- sequences ----

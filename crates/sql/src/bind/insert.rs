@@ -5,15 +5,16 @@ use super::bound::{Bound, Known};
 use super::conflict::Touched;
 use super::constant::Constant;
 use super::constraint::row_in_words;
+use super::held::{held, unified};
 use super::scope::{Relation, Row};
 use super::select::RowBody;
 use super::stop::{Bind, Place, beyond};
 use super::tree;
-use super::typing::{held, unified, without_modifiers};
 use super::untyped::type_items;
 use super::write::Afterwards;
 use crate::catalog::{Column, ROW_NUMBER, Table};
 use crate::lowered::Argument;
+use crate::type_rules::without_modifiers;
 use fabius_program::syntax::tree::Expression;
 use fabius_value::DataType;
 use sqlparser::ast::{self, Expr, SetExpr};
@@ -250,8 +251,8 @@ impl<'a> Binder<'a> {
             let bare = parameter(expression).filter(|_| !column.is_always_generated());
             if let Some(index) = bare {
                 let found = self.types.get(index)?;
-                if super::typing::converts(&found, to, super::typing::Conversion::Assignment)
-                    && super::typing::category(&found) == super::typing::category(to)
+                if crate::type_rules::converts(&found, to, crate::type_rules::Context::Assignment)
+                    && crate::type_rules::category(&found) == crate::type_rules::category(to)
                 {
                     cells.push((Argument::Parameter(index), held(&found), self.types.may_be_null(index)));
                     continue;

@@ -17,7 +17,7 @@
 //! | `scope` | names of columns, and where their values are |
 //! | `bound` | an expression of a program with its SQL type |
 //! | `constant` | values that are known, and how they come from literals |
-//! | `typing`, `conversion` | which types fit together; a value as one of another type |
+//! | `held`, `conversion` | how programs hold values; a value as one of another type |
 //! | `inputs` | parameters, numbers of sequences, what looks random |
 //! | `expression`, `operator`, `function`, `builtin` | expressions |
 //! | `condition`, `access`, `from` | WHERE taken apart; ways to rows; FROM as loops |
@@ -49,6 +49,7 @@ mod expression;
 mod from;
 mod function;
 mod generated;
+mod held;
 mod inputs;
 mod insert;
 mod lowering;
@@ -61,7 +62,6 @@ mod stop;
 mod subquery;
 mod table_function;
 pub(crate) mod tree;
-mod typing;
 mod untyped;
 mod update;
 mod virtual_relation;
@@ -83,8 +83,9 @@ pub(crate) use untyped::{type_items, typed};
 pub(crate) use update::some_value;
 
 use crate::sql_type::SqlType;
+use crate::type_rules;
 
 /// Whether values of two types can be compared.
 pub fn compares(left: &SqlType, right: &SqlType) -> bool {
-    typing::common(left, right).is_some()
+    type_rules::common(left, right).is_some()
 }

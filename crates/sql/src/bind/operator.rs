@@ -4,11 +4,12 @@ use super::binder::Binder;
 use super::bound::{Bound, Known};
 use super::constant::Step;
 use super::expression::{is_ordered, logic};
+use super::held;
 use super::stop::{Bind, Place, beyond, wrong};
 use super::tree;
-use super::typing::{self, Category, Conversion, category, is_integer, is_number, is_text};
 use crate::interval::Interval;
 use crate::sql_type::SqlType;
+use crate::type_rules::{self, Category, Context, category, is_integer, is_number, is_text};
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::{Expression, ExpressionKind};
 use fabius_value::{DataType, Decimal, Value, calendar};
@@ -68,7 +69,7 @@ impl Binder<'_> {
         }
         let bound = self.settle(bound)?;
         let negated = tree::expression(ExpressionKind::Negate(Box::new(bound.expression)));
-        let sql_type = typing::without_modifiers(&bound.sql_type);
+        let sql_type = type_rules::without_modifiers(&bound.sql_type);
         Ok(Bound::held_as(negated, sql_type, bound.nullable, bound.data_type).at(place))
     }
 
@@ -162,9 +163,9 @@ impl Binder<'_> {
             return self.no_operator(symbol, &left, &right, place);
         }
         if category(&left.sql_type) == Category::Moment && left.sql_type != right.sql_type {
-            let to = typing::common(&left.sql_type, &right.sql_type).unwrap_or(SqlType::TimestampTz);
-            let left = self.convert(left, &to, Conversion::Implicit)?;
-            return Ok((left, self.convert(right, &to, Conversion::Implicit)?));
+            let to = type_rules::common(&left.sql_type, &right.sql_type).unwrap_or(SqlType::TimestampTz);
+            let left = self.convert(left, &to, Context::Implicit)?;
+            return Ok((left, self.convert(right, &to, Context::Implicit)?));
         }
         Ok((left, right))
     }
@@ -173,7 +174,7 @@ impl Binder<'_> {
     fn like_other(&mut self, bound: Bound, other: &Bound) -> Bind<Bound> {
         let to = match &other.sql_type {
             SqlType::Char(_) | SqlType::Name => SqlType::Text,
-            other => typing::without_modifiers(other),
+            other => type_rules::without_modifiers(other),
         };
         let is_char = matches!(other.sql_type, SqlType::Char(_));
         let bound = self.resolve(bound, &to)?;
@@ -260,7 +261,8 @@ impl Binder<'_> {
     }
 
     fn numbers(&mut self, left: Bound, operator: &B, right: Bound, place: Place) -> Bind<Bound> {
-        let sql_type = typing::arithmetic(&left.sql_type, &right.sql_type);
+        let sql_type = type_rules::operand(&left.sql_type, &right.sql_type)
+            .map_or(SqlType::Double, |sql_type| type_rules::without_modifiers(&sql_type));
         let is_double = matches!(sql_type, SqlType::Real | SqlType::Double);
         if is_double && *operator == B::Modulo {
             return self.no_operator("%", &left, &right, place);
@@ -294,7 +296,7 @@ impl Binder<'_> {
         let [left, right] = operands;
         let data_type = match is_double {
             true => DataType::Double,
-            false => typing::result_type(symbol, left.data_type, right.data_type),
+            false => held::result_type(symbol, left.data_type, right.data_type),
         };
         let value = tree::binary(operator, left.expression, right.expression);
         Ok(Bound::held_as(value, sql_type, nullable, data_type).at(place))
@@ -412,7 +414,7 @@ impl Binder<'_> {
         let mut sides = Vec::new();
         for side in [left, right] {
             let side = if side.is_unknown() { self.resolve(side, &to)? } else { side };
-            sides.push(self.convert(side, &to, Conversion::Assignment)?);
+            sides.push(self.convert(side, &to, Context::Assignment)?);
         }
         let nullable = sides.iter().any(|side| side.nullable);
         let mut joined: Option<Expression> = None;
@@ -429,7 +431,7 @@ impl Binder<'_> {
     // ---- errors ----
 
     pub(super) fn no_operator<T>(&self, symbol: &str, left: &Bound, right: &Bound, place: Place) -> Bind<T> {
-        let name = |bound: &Bound| typing::without_modifiers(&bound.sql_type).to_string();
+        let name = |bound: &Bound| type_rules::without_modifiers(&bound.sql_type).to_string();
         let message = format!("operator does not exist: {} {symbol} {}", name(left), name(right));
         let hint = "No operator matches the given name and argument types. You might need to add explicit type casts.";
         Err(self.error(wrong(b"42883", message).with_hint(hint), place))
@@ -442,7 +444,7 @@ impl Binder<'_> {
     }
 
     fn no_operator_of_one<T>(&self, symbol: &str, operand: &Bound, place: Place) -> Bind<T> {
-        let name = typing::without_modifiers(&operand.sql_type);
+        let name = type_rules::without_modifiers(&operand.sql_type);
         let message = format!("operator does not exist: {symbol} {name}");
         let hint = "No operator matches the given name and argument type. You might need to add an explicit type cast.";
         Err(self.error(wrong(b"42883", message).with_hint(hint), place))
@@ -456,7 +458,7 @@ fn operand_type(other: &SqlType, operator: &B) -> SqlType {
         (Category::Moment | Category::Time, B::Plus) => SqlType::Interval,
         (Category::Interval, B::Plus | B::Minus) => SqlType::Interval,
         (Category::Interval, _) => SqlType::Double,
-        _ => typing::without_modifiers(other),
+        _ => type_rules::without_modifiers(other),
     }
 }
 

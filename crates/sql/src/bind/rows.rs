@@ -11,12 +11,12 @@ use super::scope::{Relation, key_types};
 use super::select::Gathered;
 use super::stop::{Bind, Stop};
 use super::tree;
-use super::typing::without_modifiers;
 use super::write::Afterwards;
 use crate::catalog::{Catalog, Table};
 use crate::lowered::{Argument, Lowered};
 use crate::parameter_types::ParameterTypes;
 use crate::sql_type::SqlType;
+use crate::type_rules::without_modifiers;
 use fabius_program::syntax::Source;
 use fabius_program::syntax::tree::{ColumnDefinition, Expression};
 use fabius_value::{DataType, Result};
@@ -262,5 +262,5 @@ impl<'a> Binder<'a> {
 
 /// How a program holds given values of a type.
 fn given_type(sql_type: &SqlType) -> DataType {
-    super::typing::held(sql_type)
+    super::held::held(sql_type)
 }

@@ -2,9 +2,9 @@
 
 use super::binder::{Binder, ident};
 use super::bound::Bound;
+use super::held::held;
 use super::stop::{Bind, Place};
 use super::tree;
-use super::typing::held;
 use crate::catalog::{ROW_NUMBER, Table};
 use crate::sql_type::SqlType;
 use fabius_program::syntax::tree::Expression;

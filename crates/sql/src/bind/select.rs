@@ -3,11 +3,11 @@
 use super::binder::{Binder, ident};
 use super::bound::Bound;
 use super::from::Order;
+use super::held::unified;
 use super::scope::Relation;
 use super::sorted::Sorting;
 use super::stop::{Bind, Place, beyond};
 use super::tree;
-use super::typing::unified;
 use crate::lowered::OutputColumn;
 use crate::parse::tokens::Tokens;
 use crate::parse::written::{written, written_ident};

@@ -49,7 +49,7 @@ impl<'a> Binder<'a> {
                     return binder.fail(b"42601", "subquery must return only one column", place);
                 };
                 let data_type = match &kind {
-                    Some((_, so_far)) => super::typing::unified(*so_far, value.data_type),
+                    Some((_, so_far)) => super::held::unified(*so_far, value.data_type),
                     None => value.data_type,
                 };
                 binder.emit(tree::add(&count, tree::cast(tree::integer(1), DataType::BigInt)));

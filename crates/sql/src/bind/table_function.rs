@@ -3,14 +3,15 @@
 use super::binder::Binder;
 use super::bound::{Bound, Known};
 use super::constant::Quoted;
+use super::held;
 use super::scope::{Relation, Row};
 use super::select::{QueryFacts, RowBody, Window};
 use super::stop::{Bind, beyond};
 use super::tree;
-use super::typing::{self, Conversion};
 use crate::lowered::Argument;
 use crate::plpgsql::{self, NOTICES, Returned};
 use crate::sql_type::SqlType;
+use crate::type_rules::{self, Context};
 use fabius_program::syntax::Span;
 use fabius_program::syntax::tree::{Parameter, Results, StatementKind, TypeKind, TypeName};
 use sqlparser::ast::{self, Expr, TableFactor};
@@ -20,7 +21,7 @@ impl<'a> Binder<'a> {
     pub(crate) fn accepts(&self, from: &SqlType, to: &SqlType) -> bool {
         match (from, to) {
             (SqlType::Array(from), SqlType::Array(to)) => from == to || self.accepts(from, to),
-            _ => typing::converts(from, to, Conversion::Implicit),
+            _ => type_rules::converts(from, to, Context::Implicit),
         }
     }
 
@@ -90,8 +91,8 @@ impl<'a> Binder<'a> {
             return beyond("an array that is null");
         }
         let element = match array {
-            SqlType::Array(element) => typing::held(element),
-            other => typing::held(other),
+            SqlType::Array(element) => held::held(element),
+            other => held::held(other),
         };
         let kind = TypeKind::List(tree::scalar(element, true));
         let name = self.add_list(TypeName { kind, span: Span::default() }, Argument::Parameter(index));

@@ -6,10 +6,10 @@
 //! INSERT INTO t (id, name) SELECT $1, 'x' FROM ...     SELECT CAST($1 AS integer), CAST('x' AS text) FROM ...
 //! ```
 
-use super::typing::without_modifiers;
 use crate::catalog::{Column, Table, folded};
 use crate::parse::tokens::Tokens;
 use crate::sql_type::SqlType;
+use crate::type_rules::without_modifiers;
 use sqlparser::ast::{self, Expr};
 
 /// What has no type of its own, as one of the column's type; `DEFAULT` as what it stands for.

@@ -180,7 +180,7 @@ impl<'a> Binder<'a> {
     pub(super) fn default_value(&mut self, column: &Column) -> Bind<Bound> {
         if let Some(sequence) = &column.sequence {
             let next = self.next_value(sequence.clone());
-            return self.convert(next, &column.sql_type, super::typing::Conversion::Assignment);
+            return self.convert(next, &column.sql_type, crate::type_rules::Context::Assignment);
         }
         let Some(text) = &column.default else { return Ok(Bound::literal(None)) };
         let expression = self.parsed(text)?;

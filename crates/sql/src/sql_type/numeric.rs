@@ -44,21 +44,11 @@ impl SqlType {
     /// of a quotient with PostgreSQL's choice of digits.
     pub fn shown(&self, decimal: Decimal) -> Decimal {
         match self {
-            SqlType::Numeric(None) => shown_free(decimal),
+            SqlType::Numeric(None) if decimal.scale == FREE_SCALE => decimal.trimmed(),
             quotient if *quotient == QUOTIENT => shown_quotient(decimal),
             _ => decimal,
         }
     }
-}
-
-fn shown_free(decimal: Decimal) -> Decimal {
-    let Decimal { mut mantissa, mut scale } = decimal;
-    if scale == FREE_SCALE {
-        while scale > 0 && mantissa % 10 == 0 {
-            (mantissa, scale) = (mantissa / 10, scale - 1);
-        }
-    }
-    Decimal { mantissa, scale }
 }
 
 /// A quotient with as many digits as PostgreSQL gives it: about 16 significant ones, in steps of four

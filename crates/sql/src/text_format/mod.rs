@@ -14,8 +14,8 @@ mod read;
 mod zone;
 
 pub use fabius_value::moment_text::DateOrder;
+pub(crate) use read::shown_json;
 pub use read::{Fit, jsonb, read};
-pub(crate) use read::{shown_json, too_long};
 pub(crate) use zone::Zone;
 
 use crate::interval::{self, Interval};

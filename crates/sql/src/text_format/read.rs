@@ -91,7 +91,7 @@ fn characters(text: &str, sql_type: &SqlType, fit: Fit) -> Result<Value> {
 }
 
 /// `22001`
-pub(crate) fn too_long(sql_type: &SqlType) -> Error {
+fn too_long(sql_type: &SqlType) -> Error {
     Error::new(SqlState::TOO_LONG, format!("value too long for type {sql_type}"))
 }
 

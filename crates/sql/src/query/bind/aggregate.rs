@@ -1,7 +1,6 @@
 //! Calls of aggregates, and of functions over windows.
 
 use super::call::WHOLE_ROW;
-use super::coerce::{is_integer, is_number};
 use super::expression::unknown;
 use super::grouping::asked_within;
 use super::scope::outward;
@@ -11,6 +10,7 @@ use crate::query::functions::in_order::in_order;
 use crate::query::functions::operator::{Arithmetic, Operation};
 use crate::query::functions::window::Window;
 use crate::sql_type::{QUOTIENT, SqlType};
+use crate::type_rules::{is_integer, is_number};
 use datafusion::arrow::compute::SortOptions;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::functions_aggregate as aggregate;

@@ -1,11 +1,11 @@
 //! Calls of functions.
 
 use super::aggregate::{is_aggregate, is_window_function};
-use super::coerce::{cost, is_integer};
 use super::{Binder, Flavor, Named, Sense, Sight, Typed, parts_of};
 use crate::query::failure::{inbound, unsupported};
 use crate::query::functions::{Call, Definition, FUNCTIONS, Kind, RowFunction};
 use crate::sql_type::SqlType;
+use crate::type_rules::{cost, is_integer};
 use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::expr::Unnest;
 use datafusion::logical_expr::{Case, Expr};

@@ -2,116 +2,38 @@
 
 use super::{Binder, Flavor, Typed};
 use crate::query::arrow_column::{arrow_type, scalar};
-use crate::query::functions::cast::{self, Conversion};
+use crate::query::functions::cast::Conversion;
 use crate::sql_type::SqlType;
 use crate::text_format::{self, Fit};
+use crate::type_rules::{self, Context, is_integer, is_text, rank};
 use datafusion::arrow::datatypes::Field;
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Cast, Expr};
 use datafusion::scalar::ScalarValue;
 use fabius_value::{Error, Result, SqlState, Value};
 
-/// Where a type stands among the numbers: greater ones hold the smaller.
-fn rank(sql_type: &SqlType) -> Option<u8> {
-    Some(match sql_type {
-        SqlType::SmallInt => 1,
-        SqlType::Int => 2,
-        SqlType::BigInt => 3,
-        SqlType::Numeric(_) => 4,
-        SqlType::Real => 5,
-        SqlType::Double => 6,
-        _ => return None,
-    })
-}
-
-pub(super) fn is_number(sql_type: &SqlType) -> bool {
-    rank(sql_type).is_some()
-}
-
-pub(super) fn is_integer(sql_type: &SqlType) -> bool {
-    matches!(sql_type, SqlType::SmallInt | SqlType::Int | SqlType::BigInt)
-}
-
-pub(super) fn is_text(sql_type: &SqlType) -> bool {
-    matches!(sql_type, SqlType::Text | SqlType::VarChar(_) | SqlType::Char(_) | SqlType::Name)
-}
-
-/// How well a value of one type serves where another is wanted without a cast: 0 is as it is, `None` not at all.
-pub(super) fn cost(from: &SqlType, to: &SqlType) -> Option<u32> {
-    use SqlType as T;
-    if from == to {
-        return Some(0);
-    }
-    if let (Some(a), Some(b)) = (rank(from), rank(to)) {
-        return match b.cmp(&a) {
-            std::cmp::Ordering::Less => None,
-            std::cmp::Ordering::Equal => Some(0),
-            // `double precision` is preferred among the numbers that a value is not already.
-            std::cmp::Ordering::Greater if *to == T::Double => Some(3),
-            std::cmp::Ordering::Greater => Some(3 + u32::from(b - a)),
-        };
-    }
-    match (from, to) {
-        (T::Unknown, t) if is_text(t) => Some(1),
-        (T::Unknown, T::Double) => Some(3),
-        (T::Unknown, _) => Some(4),
-        (a, b) if is_text(a) && is_text(b) => Some(1),
-        (T::Oid, T::BigInt) => Some(2),
-        (a, T::Oid) if is_integer(a) => Some(2),
-        (T::Date, T::Timestamp) => Some(4),
-        (T::Date, T::TimestampTz) | (T::Timestamp, T::TimestampTz) => Some(3),
-        (T::Array(a), T::Array(b)) => cost(a, b),
-        (T::Json | T::JsonB, T::Json | T::JsonB) => Some(9),
-        _ => None,
-    }
-}
-
-/// The type that values of both have to have where they meet: in a comparison, `CASE`, `UNION`.
+/// The type that values of both have where they meet, with as many digits as either has.
 pub(super) fn common_type(left: &SqlType, right: &SqlType) -> Option<SqlType> {
-    use SqlType as T;
-    Some(match (left, right) {
-        (a, b) if a == b => a.clone(),
-        (T::Unknown, other) | (other, T::Unknown) => other.clone(),
-        (T::Numeric(_), T::Numeric(_)) => {
-            let scale = left.scale().max(right.scale());
-            T::Numeric(Some((38, scale)))
-        }
-        (T::VarChar(_), T::VarChar(_)) => T::VarChar(None),
-        // Each becomes the other implicitly, but for names: the first is as good as any.
-        (a, b) if is_text(a) && is_text(b) => match a {
-            T::VarChar(_) => T::VarChar(None),
-            _ => T::Text,
-        },
-        // An integer has more digits before the point than a numeric may be allowed.
-        (numeric @ T::Numeric(Some(_)), other) | (other, numeric @ T::Numeric(Some(_)))
-            if is_integer(other) =>
-        {
-            T::Numeric(Some((38, numeric.scale())))
-        }
-        (T::Oid, other) | (other, T::Oid) if is_integer(other) => T::BigInt,
-        (a, b) if is_number(a) && is_number(b) => {
-            if rank(a) > rank(b) {
-                a.clone()
-            } else {
-                b.clone()
-            }
-        }
-        (T::Date, T::Timestamp) | (T::Timestamp, T::Date) => T::Timestamp,
-        (T::Date | T::Timestamp, T::TimestampTz) | (T::TimestampTz, T::Date | T::Timestamp) => T::TimestampTz,
-        (T::Json, T::JsonB) | (T::JsonB, T::Json) => T::JsonB,
-        (T::Array(a), T::Array(b)) => T::Array(Box::new(common_type(a, b)?)),
-        _ => return None,
-    })
+    with_digits(type_rules::common(left, right)?, left, right)
 }
 
-/// The type of operands of both that are added or compared: beside another number a `real` counts as `double precision`, which is
-/// preferred where no operator is of both types.
+/// The type of operands of both that are added or compared, with as many digits as either has.
 pub(super) fn operand_type(left: &SqlType, right: &SqlType) -> Option<SqlType> {
-    match (left, right) {
-        (SqlType::Real, SqlType::Real) => Some(SqlType::Real),
-        (SqlType::Real, other) | (other, SqlType::Real) if is_number(other) => Some(SqlType::Double),
-        _ => common_type(left, right),
-    }
+    with_digits(type_rules::operand(left, right)?, left, right)
+}
+
+/// Columns of numerics have a scale: the larger one; all digits may be before the point.
+fn with_digits(common: SqlType, left: &SqlType, right: &SqlType) -> Option<SqlType> {
+    let is_free = |sql_type: &SqlType| matches!(sql_type, SqlType::Numeric(None)) || is_integer(sql_type);
+    Some(match (common, left, right) {
+        (SqlType::Array(_), SqlType::Array(left), SqlType::Array(right)) => {
+            SqlType::Array(Box::new(common_type(left, right)?))
+        }
+        (SqlType::Numeric(None), left, right) if left != right && !(is_free(left) && is_free(right)) => {
+            SqlType::Numeric(Some((38, left.scale().max(right.scale()))))
+        }
+        (common, ..) => common,
+    })
 }
 
 impl Binder<'_> {
@@ -216,7 +138,7 @@ impl Binder<'_> {
             let text = self.function("fabius_vector_text", vec![Typed { flavor: Flavor::Plain, ..typed }])?;
             return self.convert(text, to);
         }
-        if !cast::exists(&typed.sql_type, to) {
+        if !type_rules::converts(&typed.sql_type, to, Context::Explicit) {
             return Err(Error::new(
                 SqlState(*b"42846"),
                 format!("cannot cast type {} to {to}", typed.sql_type),

@@ -1,6 +1,5 @@
 //! Expressions.
 
-use super::coerce::is_number;
 use super::operator::{negated, plain_binary};
 use super::row_value::row_of;
 use super::scope::Named;
@@ -13,6 +12,7 @@ use crate::planning::heed;
 use crate::query::arrow_column::scalar;
 use crate::query::failure::unsupported;
 use crate::sql_type::SqlType;
+use crate::type_rules::is_number;
 use datafusion::logical_expr::expr::{Case, Exists};
 use datafusion::logical_expr::{Expr, Operator};
 use datafusion::scalar::ScalarValue;
@@ -242,7 +242,7 @@ impl Binder<'_> {
         };
         if let Some(named) = name.as_deref().and_then(Named::of_name) {
             let typed = self.expression(expression)?;
-            if matches!(typed.sql_type, SqlType::Unknown) || super::coerce::is_text(&typed.sql_type) {
+            if matches!(typed.sql_type, SqlType::Unknown) || crate::type_rules::is_text(&typed.sql_type) {
                 let text = self.cast(typed, &SqlType::Text)?;
                 let oid = self.function(named.reader(), vec![text])?;
                 return Ok(Typed { flavor: Flavor::Named(named), ..oid });

@@ -101,7 +101,7 @@ impl Binder<'_> {
         is_any: bool,
     ) -> Result<Typed> {
         let value = match (&value.flavor, &array.sql_type) {
-            (Flavor::Named(_), SqlType::Array(element)) if super::coerce::is_text(element) => {
+            (Flavor::Named(_), SqlType::Array(element)) if crate::type_rules::is_text(element) => {
                 self.cast(value, &SqlType::Text)?
             }
             _ => value,

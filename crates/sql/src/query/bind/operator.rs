@@ -1,9 +1,9 @@
 //! Operators.
 
-use super::coerce::{is_integer, is_number, is_text};
 use super::{Binder, Flavor, Typed};
 use crate::query::functions::operator::{Arithmetic, Operation, numeric_result};
 use crate::sql_type::{QUOTIENT, SqlType};
+use crate::type_rules::{is_integer, is_number, is_text};
 use datafusion::logical_expr::{BinaryExpr, Expr, Like, Operator};
 use datafusion::scalar::ScalarValue;
 use fabius_value::{Error, Result, SqlState};

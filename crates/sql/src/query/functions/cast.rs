@@ -1,17 +1,16 @@
-//! Conversions between types.
+//! Conversions of columns.
 
 use super::row_function::{column_name, for_each_row, signature_of};
-use crate::interval::Interval;
+use crate::conversion::convert;
 use crate::query::arrow_column::arrow_type;
 use crate::sql_type::SqlType;
-use crate::text_format::{self, Fit, TextStyle, cast_text};
+use crate::text_format::{Fit, TextStyle};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::error::Result as FusionResult;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-use fabius_value::calendar::{self, DAY_MICROS};
-use fabius_value::{Decimal, Error, Result, SqlState, Value};
+use fabius_value::Value;
 
 /// A conversion in a query.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -63,164 +62,9 @@ impl ScalarUDFImpl for Conversion {
             &self.to,
             arguments.number_rows,
             |values| match values {
-                [value] => convert(value, &self.from, &self.to, &self.style),
+                [value] => convert(value, &self.from, &self.to, &self.style, Fit::Cast),
                 _ => Ok(Value::Null),
             },
         )
-    }
-}
-
-/// Whether an explicit cast between the types exists.
-pub fn exists(from: &SqlType, to: &SqlType) -> bool {
-    use SqlType as T;
-    let is_text = |t: &SqlType| matches!(t, T::Text | T::VarChar(_) | T::Char(_) | T::Name | T::Unknown);
-    let is_number = |t: &SqlType| {
-        matches!(t, T::SmallInt | T::Int | T::BigInt | T::Real | T::Double | T::Numeric(_) | T::Oid)
-    };
-    match (from, to) {
-        (a, b) if a == b || is_text(a) || is_text(b) => true,
-        (T::Numeric(_) | T::Real | T::Double | T::JsonB, T::Oid)
-        | (T::Oid, T::Numeric(_) | T::Real | T::Double) => false,
-        (a, b) if is_number(a) && is_number(b) => true,
-        (T::Boolean, T::Int) | (T::Int, T::Boolean) => true,
-        (T::Date, T::Timestamp | T::TimestampTz) | (T::Json | T::JsonB, T::Json | T::JsonB) => true,
-        (T::Timestamp | T::TimestampTz, T::Date | T::Time | T::Timestamp | T::TimestampTz) => true,
-        (T::Time, T::Interval) | (T::Interval, T::Time) => true,
-        (T::JsonB, b) => is_number(b) || *b == T::Boolean,
-        (T::Array(a), T::Array(b)) => exists(a, b),
-        _ => false,
-    }
-}
-
-/// Refuses to make a number or truth of what is none in JSON.
-///
-/// # Errors
-/// `22023`
-fn refuse_json(text: &str, to: &SqlType) -> Result<()> {
-    let (kind, fits) = match text.bytes().next() {
-        Some(b'{') => ("object", false),
-        Some(b'[') => ("array", false),
-        Some(b'"') => ("string", false),
-        Some(b'n') => ("null", false),
-        Some(b't' | b'f') => ("boolean", *to == SqlType::Boolean),
-        _ => ("numeric", *to != SqlType::Boolean),
-    };
-    if fits {
-        return Ok(());
-    }
-    let name = match to {
-        SqlType::Numeric(_) => "numeric".to_string(),
-        other => other.to_string(),
-    };
-    Err(Error::new(SqlState(*b"22023"), format!("cannot cast jsonb {kind} to type {name}")))
-}
-
-/// Converts a value from one type to another, as an explicit cast does.
-///
-/// # Errors
-/// `22003`, `22P02`, `22007`: what PostgreSQL says of a value that does not fit.
-pub fn convert(value: &Value, from: &SqlType, to: &SqlType, style: &TextStyle) -> Result<Value> {
-    use SqlType as T;
-    if value.is_null() {
-        return Ok(Value::Null);
-    }
-    let read = |text: &str| text_format::read(text, to, style, Fit::Cast);
-    let integer = |number: i128| -> Result<Value> {
-        let fit = match to {
-            T::SmallInt => i16::try_from(number).ok().map(Value::SmallInt),
-            T::Int => i32::try_from(number).ok().map(Value::Int),
-            T::Oid => u32::try_from(number).ok().map(|oid| Value::BigInt(oid.into())),
-            _ => i64::try_from(number).ok().map(Value::BigInt),
-        };
-        fit.ok_or_else(|| Error::new(SqlState::OUT_OF_RANGE, format!("{to} out of range")))
-    };
-    match (to, value) {
-        (T::Name, Value::Boolean(value)) => Ok(Value::Text(if *value { "t" } else { "f" }.into())),
-        (T::Text | T::VarChar(_) | T::Char(_) | T::Name | T::Unknown | T::Void, value) => {
-            read(&cast_text(value, from, style))
-        }
-        (T::JsonB, Value::Text(text)) => read(text),
-        (T::Json, Value::Text(text)) if matches!(from, T::JsonB) => Ok(Value::Text(text.clone())),
-        (to, Value::Text(text)) => {
-            if *from == T::JsonB {
-                refuse_json(text, to)?;
-            }
-            read(text)
-        }
-        (T::Boolean, Value::Boolean(value)) => Ok(Value::Boolean(*value)),
-        (T::Boolean, value) => Ok(Value::Boolean(value.as_integer().unwrap_or(0) != 0)),
-        (T::SmallInt | T::Int | T::BigInt | T::Oid, value) => match value {
-            Value::Boolean(value) => integer(i128::from(*value)),
-            Value::Numeric(decimal) => {
-                integer(decimal.rescale(0).map_or(i128::MAX, |decimal| decimal.mantissa))
-            }
-            Value::Double(value) if value.is_finite() && value.abs() < 1e19 => {
-                integer(value.round_ties_even() as i128)
-            }
-            Value::Double(_) => integer(i128::MAX),
-            value => integer(value.as_integer().unwrap_or(0).into()),
-        },
-        (T::Real, value) => {
-            let single = super::double_at(std::slice::from_ref(value), 0) as f32;
-            if single.is_infinite() && !matches!(value, Value::Double(v) if v.is_infinite()) {
-                return Err(Error::new(SqlState::OUT_OF_RANGE, "value out of range: overflow"));
-            }
-            Ok(Value::Double(single.into()))
-        }
-        (T::Double, value) => Ok(Value::Double(super::double_at(std::slice::from_ref(value), 0))),
-        (T::Numeric(_), value) => {
-            let decimal = match value {
-                Value::Numeric(decimal) => *decimal,
-                Value::Double(value) => {
-                    // As PostgreSQL does: 15 significant digits.
-                    let digits = if *from == T::Real { 6 } else { 15 };
-                    let text = format!("{value:.*e}", digits - 1);
-                    fabius_value::Decimal::parse(&text)
-                        .filter(|_| value.is_finite())
-                        .ok_or_else(fabius_value::value_text::numeric_overflow)?
-                }
-                value => Decimal { mantissa: value.as_integer().unwrap_or(0).into(), scale: 0 },
-            };
-            to.fit(decimal).map(Value::Numeric)
-        }
-        // A moment of UTC is one of the session's zone, and the other way round.
-        (T::Date | T::Time | T::Timestamp, Value::Timestamp(micros))
-            if *from == T::TimestampTz && !style.is_utc() =>
-        {
-            convert(&Value::Timestamp(style.local(*micros)), &T::Timestamp, to, style)
-        }
-        (T::TimestampTz, Value::Timestamp(micros)) if *from == T::Timestamp => {
-            Ok(Value::Timestamp(style.moment(*micros)))
-        }
-        (T::TimestampTz, value @ Value::Date(_)) if !style.is_utc() => {
-            let local = convert(value, from, &T::Timestamp, style)?;
-            convert(&local, &T::Timestamp, to, style)
-        }
-        (T::Date, Value::Timestamp(i64::MAX)) => Ok(Value::Date(i32::MAX)),
-        (T::Date, Value::Timestamp(i64::MIN)) => Ok(Value::Date(i32::MIN)),
-        (T::Timestamp | T::TimestampTz, Value::Date(i32::MAX)) => Ok(Value::Timestamp(i64::MAX)),
-        (T::Timestamp | T::TimestampTz, Value::Date(i32::MIN)) => Ok(Value::Timestamp(i64::MIN)),
-        (T::Date, Value::Timestamp(micros)) => i32::try_from(micros.div_euclid(DAY_MICROS))
-            .map(Value::Date)
-            .map_err(|_| calendar::out_of_range("date")),
-        (T::Timestamp | T::TimestampTz, Value::Date(days)) => i64::from(*days)
-            .checked_mul(DAY_MICROS)
-            .map(Value::Timestamp)
-            .ok_or_else(|| calendar::out_of_range("timestamp")),
-        (T::Time, Value::Timestamp(micros)) => Ok(Value::BigInt(micros.rem_euclid(DAY_MICROS))),
-        (T::Time, interval @ Value::List(_)) => {
-            let Interval { micros, .. } = Interval::of_value(interval).unwrap_or_default();
-            Ok(Value::BigInt(micros.rem_euclid(DAY_MICROS)))
-        }
-        (T::Interval, Value::BigInt(micros)) => {
-            Ok(Interval { micros: *micros, ..Interval::default() }.into_value())
-        }
-        (T::Array(element), Value::List(rows)) => {
-            let from = if let T::Array(element) = from { element } else { from };
-            let rows =
-                rows.iter().map(|row| row.iter().map(|value| convert(value, from, element, style)).collect());
-            rows.collect::<Result<_>>().map(Value::List)
-        }
-        (_, value) => Ok(value.clone()),
     }
 }

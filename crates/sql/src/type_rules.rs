@@ -1,0 +1,232 @@
+//! Which types fit together, as PostgreSQL decides it (its documentation, chapter 10, and `pg_cast`).
+
+use crate::sql_type::SqlType;
+
+/// What types have in common (`pg_type.typcategory`); moments, times, intervals and JSON are told apart more finely.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Category {
+    /// `boolean`
+    Boolean,
+    /// Integers, `oid`, `numeric`, floats.
+    Number,
+    /// Character strings and names.
+    Text,
+    /// `date`, `timestamp` with and without time zone.
+    Moment,
+    /// `time`
+    Time,
+    /// `interval`
+    Interval,
+    /// `bytea`
+    Bytea,
+    /// `uuid`
+    Uuid,
+    /// `json`, `jsonb`
+    Json,
+    /// Arrays of all types.
+    Array,
+    /// What has no type, or no value.
+    Other,
+}
+
+/// When a value may become one of another type (`pg_cast.castcontext`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Context {
+    /// Wherever an operand is wanted.
+    Implicit,
+    /// Where it is stored.
+    Assignment,
+    /// Where the text says so.
+    Explicit,
+}
+
+/// The category of a type.
+pub fn category(sql_type: &SqlType) -> Category {
+    match sql_type {
+        SqlType::Boolean => Category::Boolean,
+        SqlType::SmallInt
+        | SqlType::Int
+        | SqlType::BigInt
+        | SqlType::Oid
+        | SqlType::Real
+        | SqlType::Double
+        | SqlType::Numeric(_) => Category::Number,
+        SqlType::Text | SqlType::VarChar(_) | SqlType::Char(_) | SqlType::Name => Category::Text,
+        SqlType::Date | SqlType::Timestamp | SqlType::TimestampTz => Category::Moment,
+        SqlType::Time => Category::Time,
+        SqlType::Interval => Category::Interval,
+        SqlType::Bytea => Category::Bytea,
+        SqlType::Uuid => Category::Uuid,
+        SqlType::Json | SqlType::JsonB => Category::Json,
+        SqlType::Array(_) => Category::Array,
+        SqlType::Void | SqlType::Unknown => Category::Other,
+    }
+}
+
+/// Whether it is a number; an `oid`, which is not computed with, is none.
+pub fn is_number(sql_type: &SqlType) -> bool {
+    rank(sql_type).is_some()
+}
+
+/// Whether it is `smallint`, `integer` or `bigint`.
+pub fn is_integer(sql_type: &SqlType) -> bool {
+    matches!(sql_type, SqlType::SmallInt | SqlType::Int | SqlType::BigInt)
+}
+
+/// Whether it is a string of characters.
+pub fn is_text(sql_type: &SqlType) -> bool {
+    category(sql_type) == Category::Text
+}
+
+/// The type without its modifiers: what an operator gives.
+pub fn without_modifiers(sql_type: &SqlType) -> SqlType {
+    match sql_type {
+        SqlType::Numeric(_) => SqlType::Numeric(None),
+        SqlType::VarChar(_) => SqlType::VarChar(None),
+        other => other.clone(),
+    }
+}
+
+/// Where a type stands among the numbers: each becomes a greater one implicitly.
+pub fn rank(sql_type: &SqlType) -> Option<u8> {
+    Some(match sql_type {
+        SqlType::SmallInt => 1,
+        SqlType::Int => 2,
+        SqlType::BigInt => 3,
+        SqlType::Numeric(_) => 4,
+        SqlType::Real => 5,
+        SqlType::Double => 6,
+        _ => return None,
+    })
+}
+
+/// The type that values of both have where they meet: in `CASE`, `COALESCE`, `IN`, `VALUES`, `UNION` (10.5). `None` if there is none.
+/// Two kinds of text that become each other are the first of them.
+pub fn common(left: &SqlType, right: &SqlType) -> Option<SqlType> {
+    use SqlType as T;
+    Some(match (left, right) {
+        (a, b) if a == b => a.clone(),
+        (T::Unknown, other) | (other, T::Unknown) => other.clone(),
+        (T::Oid, other) | (other, T::Oid) if is_integer(other) => T::Oid,
+        (a, b) if is_number(a) && is_number(b) => without_modifiers(if rank(a) >= rank(b) { a } else { b }),
+        (T::Text, other) if is_text(other) => T::Text,
+        (T::Name, other) | (other, T::Name) if is_text(other) => T::Name,
+        (T::VarChar(_), other) if is_text(other) => T::VarChar(None),
+        // No type has characters of any length that are padded to none.
+        (T::Char(_), other) if is_text(other) => T::Text,
+        (T::Date, T::Timestamp) | (T::Timestamp, T::Date) => T::Timestamp,
+        (T::Date | T::Timestamp, T::TimestampTz) | (T::TimestampTz, T::Date | T::Timestamp) => T::TimestampTz,
+        (T::Array(a), T::Array(b)) => T::Array(Box::new(common(a, b)?)),
+        _ => return None,
+    })
+}
+
+/// The type in which two values are added or compared: beside another number a `real` counts as `double precision`, which is
+/// preferred where no operator is of both types; `oid` counts as `bigint`.
+pub fn operand(left: &SqlType, right: &SqlType) -> Option<SqlType> {
+    match (left, right) {
+        (SqlType::Real, SqlType::Real) => Some(SqlType::Real),
+        (SqlType::Real, other) | (other, SqlType::Real) if is_number(other) => Some(SqlType::Double),
+        (SqlType::Oid, other) | (other, SqlType::Oid) if is_integer(other) => Some(SqlType::BigInt),
+        _ => common(left, right),
+    }
+}
+
+/// Whether a value of one type becomes one of another.
+pub fn converts(from: &SqlType, to: &SqlType, context: Context) -> bool {
+    use Category as C;
+    use Context::{Assignment, Explicit, Implicit};
+    use SqlType as T;
+    if without_modifiers(from) == without_modifiers(to) {
+        return true;
+    }
+    match (category(from), category(to)) {
+        (C::Number, C::Number) => match (from, to) {
+            (T::Oid, other) | (other, T::Oid) => {
+                is_integer(other) && (context != Implicit || *to == T::Oid || *to == T::BigInt)
+            }
+            _ => context != Implicit || rank(from) <= rank(to),
+        },
+        (C::Text, C::Text) => true,
+        (C::Moment, C::Moment) => {
+            context != Implicit || *from == T::Date || matches!((from, to), (T::Timestamp, T::TimestampTz))
+        }
+        (C::Moment, C::Time) => context != Implicit && *from != T::Date,
+        (C::Json, C::Json) => context != Implicit,
+        (C::Time, C::Interval) => true,
+        (C::Interval, C::Time) => context != Implicit,
+        (C::Boolean, C::Number) => context == Explicit && *to == T::Int,
+        (C::Number, C::Boolean) => context == Explicit && *from == T::Int,
+        (C::Json, C::Number | C::Boolean) => context == Explicit && *from == T::JsonB && *to != T::Oid,
+        (C::Array, C::Array) => match (from, to) {
+            (T::Array(from), T::Array(to)) => converts(from, to, context),
+            _ => false,
+        },
+        (C::Other, _) | (_, C::Other) => *from == T::Unknown,
+        (_, C::Text) => matches!(context, Assignment | Explicit),
+        (C::Text, _) => context == Explicit,
+        _ => false,
+    }
+}
+
+/// How well a value of one type serves where another is wanted without a cast: 0 is as it is, `None` not at all.
+pub fn cost(from: &SqlType, to: &SqlType) -> Option<u32> {
+    use SqlType as T;
+    if from == to {
+        return Some(0);
+    }
+    if let (Some(a), Some(b)) = (rank(from), rank(to)) {
+        return match b.cmp(&a) {
+            std::cmp::Ordering::Less => None,
+            std::cmp::Ordering::Equal => Some(0),
+            // `double precision` is preferred among the numbers that a value is not already.
+            std::cmp::Ordering::Greater if *to == T::Double => Some(3),
+            std::cmp::Ordering::Greater => Some(3 + u32::from(b - a)),
+        };
+    }
+    match (from, to) {
+        (T::Unknown, to) if is_text(to) => Some(1),
+        (T::Unknown, T::Double) => Some(3),
+        (T::Unknown, _) => Some(4),
+        (from, to) if is_text(from) && is_text(to) => Some(1),
+        (T::Oid, T::BigInt) => Some(2),
+        (from, T::Oid) if is_integer(from) => Some(2),
+        (T::Date, T::Timestamp) => Some(4),
+        (T::Date, T::TimestampTz) | (T::Timestamp, T::TimestampTz) => Some(3),
+        (T::Array(from), T::Array(to)) => cost(from, to),
+        (T::Json | T::JsonB, T::Json | T::JsonB) => Some(9),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: what `coalesce` of each pair is in PostgreSQL 15.
+    #[test]
+    fn pairs_have_common_types() {
+        use SqlType as T;
+        let shown = |left, right| common(&left, &right).map(|sql_type| sql_type.to_string());
+        for (left, right, expected) in [
+            (T::SmallInt, T::BigInt, Some("bigint")),
+            (T::BigInt, T::Oid, Some("oid")),
+            (T::Oid, T::Numeric(None), None),
+            (T::Numeric(Some((10, 2))), T::Int, Some("numeric")),
+            (T::Real, T::Numeric(None), Some("real")),
+            (T::Real, T::Double, Some("double precision")),
+            (T::Text, T::Name, Some("text")),
+            (T::Name, T::Text, Some("name")),
+            (T::VarChar(Some(8)), T::Text, Some("character varying")),
+            (T::VarChar(Some(8)), T::Name, Some("name")),
+            (T::Char(4), T::Name, Some("name")),
+            (T::Date, T::TimestampTz, Some("timestamp with time zone")),
+            (T::Json, T::JsonB, None),
+            (T::Array(Box::new(T::BigInt)), T::Array(Box::new(T::Int)), Some("bigint[]")),
+            (T::Boolean, T::Int, None),
+        ] {
+            assert_eq!(shown(left, right).as_deref(), expected);
+        }
+        assert_eq!(operand(&T::Real, &T::Int), Some(T::Double));
+    }
+}
