@@ -1,6 +1,7 @@
 //! Which types fit together, as PostgreSQL decides it (its documentation, chapter 10, and `pg_cast`).
 
 use crate::sql_type::SqlType;
+use fabius_value::{Error, SqlState};
 
 /// What types have in common (`pg_type.typcategory`); moments, times, intervals and JSON are told apart more finely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +120,24 @@ pub fn common(left: &SqlType, right: &SqlType) -> Option<SqlType> {
         (T::Array(a), T::Array(b)) => T::Array(Box::new(common(a, b)?)),
         _ => return None,
     })
+}
+
+/// Why two types have no common one: `42804`, or `42846` for types that are alike.
+pub fn no_common(what: &str, left: &SqlType, right: &SqlType) -> Error {
+    let is_alike = match (left, right) {
+        (SqlType::Oid, other) | (other, SqlType::Oid) => is_number(other),
+        _ => category(left) == category(right),
+    };
+    match is_alike {
+        true => {
+            let message = format!("{what} could not convert type {right} to {left}");
+            Error::new(SqlState(*b"42846"), message)
+        }
+        false => {
+            let message = format!("{what} types {left} and {right} cannot be matched");
+            Error::new(SqlState::DATATYPE_MISMATCH, message)
+        }
+    }
 }
 
 /// The type in which two values are added or compared: beside another number a `real` counts as `double precision`, which is

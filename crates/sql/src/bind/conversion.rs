@@ -258,9 +258,8 @@ impl Binder<'_> {
                 Some(so_far) => match type_rules::common(&so_far, &bound.sql_type) {
                     Some(wider) => wider,
                     None => {
-                        let other = &bound.sql_type;
-                        let message = format!("{what} types {so_far} and {other} cannot be matched");
-                        return self.fail(b"42804", message, bound.place);
+                        let error = type_rules::no_common(what, &so_far, &bound.sql_type);
+                        return Err(self.error(error, bound.place));
                     }
                 },
             });

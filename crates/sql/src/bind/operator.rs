@@ -52,6 +52,9 @@ impl Binder<'_> {
                     None => self.fail(b"22008", "interval out of range", place),
                 };
             }
+            _ if !is_number(&bound.sql_type) && category(&bound.sql_type) != Category::Interval => {
+                return self.no_operator_of_one("-", &bound, place);
+            }
             Known::Constant(value) => {
                 if let Ok(Some(negated)) = value.then(Step::Negate) {
                     // 2147483648 is a bigint, its negative an integer.
@@ -63,9 +66,6 @@ impl Binder<'_> {
         }
         if category(&bound.sql_type) == Category::Interval {
             return beyond("an interval that is computed");
-        }
-        if !is_number(&bound.sql_type) {
-            return self.no_operator_of_one("-", &bound, place);
         }
         let bound = self.settle(bound)?;
         let negated = tree::expression(ExpressionKind::Negate(Box::new(bound.expression)));

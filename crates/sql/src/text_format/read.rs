@@ -49,10 +49,10 @@ pub fn read(text: &str, sql_type: &SqlType, style: &TextStyle, fit: Fit) -> Resu
         SqlType::Date => moment(moment_text::read_date(text, style.order).map(Value::Date), "date"),
         SqlType::Time => moment(moment_text::read_time(text, style.order).map(Value::BigInt), "time"),
         SqlType::Timestamp => {
-            moment(zone::read_unzoned(text, style.order).map(Value::Timestamp), "timestamp")
+            moment(zone::read_unzoned(text, style.order)?.map(Value::Timestamp), "timestamp")
         }
         SqlType::TimestampTz => {
-            let read = zone::read_zoned(text, style.order, style.zone).map(Value::Timestamp);
+            let read = zone::read_zoned(text, style.order, style.zone)?.map(Value::Timestamp);
             moment(read, "timestamp with time zone")
         }
         SqlType::Interval => interval::read(text).map(|interval| interval::write(interval).into()),

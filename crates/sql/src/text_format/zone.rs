@@ -4,6 +4,7 @@ use chrono::{DateTime, LocalResult, NaiveDateTime, Offset, TimeDelta, TimeZone};
 use chrono_tz::{OffsetName, Tz};
 use fabius_value::calendar::{Civil, DAY_MICROS, SECOND_MICROS, civil, days_of, is_infinite};
 use fabius_value::moment_text::{self, DateOrder};
+use fabius_value::{Error, Result, SqlState};
 use std::io::Write;
 
 /// A time zone by its name, whatever its case.
@@ -143,31 +144,40 @@ pub(super) fn write_zoned(micros: i64, zone: Tz, out: &mut Vec<u8>) {
     moment_text::write_era(is_bc, out);
 }
 
-/// Microseconds since 1970-01-01 00:00:00 in UTC; the session's zone where the text says none. `None` if the text is no
-/// moment, or names a zone that is not known.
-pub(super) fn read_zoned(text: &str, order: DateOrder, session: Tz) -> Option<i64> {
+/// Microseconds since 1970-01-01 00:00:00 in UTC; the session's zone where the text says none. `None` if the text is no moment.
+///
+/// # Errors
+/// `22023` for a zone that is not known.
+pub(super) fn read_zoned(text: &str, order: DateOrder, session: Tz) -> Result<Option<i64>> {
     if moment_text::infinite(text).is_some() {
-        return moment_text::read_timestamp(text, order);
+        return Ok(moment_text::read_timestamp(text, order));
     }
-    let parts = moment_text::parts(text, order)?;
-    let local = parts.local()?;
+    let Some(parts) = moment_text::parts(text, order) else { return Ok(None) };
+    let Some(local) = parts.local() else { return Ok(None) };
     let zone = match (parts.offset, parts.zone) {
         (Some(seconds), _) => Zone::Offset(seconds * SECOND_MICROS),
-        (None, Some(name)) => match abbreviated(&name) {
-            Some(seconds) => Zone::Offset(seconds * SECOND_MICROS),
-            None => Zone::Named(self::zone(&name)?),
-        },
+        (None, Some(name)) => within_text(&name)?,
         (None, None) => Zone::Named(session),
     };
-    Some(zone.moment(local))
+    Ok(Some(zone.moment(local)))
 }
 
 /// What clocks show by a text that may name a zone, which has to be one but says nothing here.
-pub(super) fn read_unzoned(text: &str, order: DateOrder) -> Option<i64> {
-    if moment_text::infinite(text).is_none()
-        && let Some(name) = moment_text::parts(text, order)?.zone
-    {
-        abbreviated(&name).map(|_| ()).or_else(|| zone(&name).map(|_| ()))?;
+///
+/// # Errors
+/// `22023` for a zone that is not known.
+pub(super) fn read_unzoned(text: &str, order: DateOrder) -> Result<Option<i64>> {
+    if let Some(name) = moment_text::parts(text, order).and_then(|parts| parts.zone) {
+        within_text(&name)?;
     }
-    moment_text::read_timestamp(text, order)
+    Ok(moment_text::read_timestamp(text, order))
+}
+
+/// The zone that a moment's text names.
+fn within_text(name: &str) -> Result<Zone> {
+    if let Some(seconds) = abbreviated(name) {
+        return Ok(Zone::Offset(seconds * SECOND_MICROS));
+    }
+    let unknown = || Error::new(SqlState::INVALID_PARAMETER, format!("time zone \"{name}\" not recognized"));
+    zone(name).map(Zone::Named).ok_or_else(unknown)
 }

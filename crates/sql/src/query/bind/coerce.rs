@@ -45,12 +45,8 @@ impl Binder<'_> {
     ) -> Result<SqlType> {
         let mut common = SqlType::Unknown;
         for sql_type in types {
-            common = common_type(&common, sql_type).ok_or_else(|| {
-                Error::new(
-                    SqlState::DATATYPE_MISMATCH,
-                    format!("{place} types {common} and {sql_type} cannot be matched"),
-                )
-            })?;
+            common = common_type(&common, sql_type)
+                .ok_or_else(|| type_rules::no_common(place, &common, sql_type))?;
         }
         Ok(if common == SqlType::Unknown { SqlType::Text } else { common })
     }

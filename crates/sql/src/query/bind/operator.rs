@@ -167,12 +167,6 @@ impl Binder<'_> {
             Operation::Remainder => "%",
         };
         let (mut left, mut right) = (left, right);
-        if left.sql_type == T::Oid {
-            left = self.coerce(left, &T::BigInt)?;
-        }
-        if right.sql_type == T::Oid {
-            right = self.coerce(right, &T::BigInt)?;
-        }
         let unknown = |typed: &Typed| typed.sql_type == T::Unknown;
         if unknown(&left) && unknown(&right) {
             return Err(not_unique(&format!("unknown {symbol} unknown")));

@@ -505,44 +505,9 @@ const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday",
 
 /// The words of `to_char` patterns, longest first where one begins another.
 const WORDS: &[&str] = &[
-    "HH24",
-    "HH12",
-    "MONTH",
-    "YYYY",
-    "IYYY",
-    "Y,YYY",
-    "SSSSS",
-    "SSSS",
-    "DDD",
-    "DAY_MICROS",
-    "MON",
-    "YYY",
-    "HH",
-    "MI",
-    "SS",
-    "MS",
-    "US",
-    "MM",
-    "DD",
-    "DY",
-    "YY",
-    "IW",
-    "WW",
-    "AM",
-    "PM",
-    "A.M.",
-    "P.M.",
-    "TZ",
-    "OF",
-    "CC",
-    "FF3",
-    "FF6",
-    "Q",
-    "D",
-    "J",
-    "Y",
-    "W",
-    "ID",
+    "HH24", "HH12", "MONTH", "YYYY", "IYYY", "Y,YYY", "SSSSS", "SSSS", "DDD", "DAY", "MON", "YYY", "HH",
+    "MI", "SS", "MS", "US", "MM", "DD", "DY", "YY", "IW", "WW", "AM", "PM", "A.M.", "P.M.", "TZ", "OF", "CC",
+    "FF3", "FF6", "Q", "D", "J", "Y", "W", "ID",
 ];
 
 /// A moment by a pattern; its zone by its name and its seconds east of Greenwich, if it has one.
@@ -601,7 +566,7 @@ fn format_fields(f: &Fields, days: i64, pattern: &str, zone: Option<(String, i64
             "MM" => number(f.month, 2),
             "DD" => number(f.day, 2),
             "DDD" => number(days - calendar::days_of_date(f.year, 1, 1) + 1, 3),
-            "DAY_MICROS" => name(day, 9),
+            "DAY" => name(day, 9),
             "DY" => name(&day[..3], 3),
             "D" => number(calendar::weekday(days) + 1, 1),
             "ID" => number(calendar::iso_weekday(days), 1),
@@ -690,7 +655,7 @@ fn read_moment(text: &str, pattern: &str) -> Result<i64> {
             rest = rest.trim_start_matches(|c: char| c.is_alphabetic());
             continue;
         }
-        if matches!(*word, "AM" | "PM" | "DAY_MICROS" | "DY") {
+        if matches!(*word, "AM" | "PM" | "DAY" | "DY") {
             is_afternoon = Some(rest.to_lowercase().starts_with('p')).filter(|_| word.ends_with('M'));
             rest = rest.trim_start_matches(|c: char| c.is_alphabetic());
             continue;
