@@ -21,6 +21,7 @@
 //! | `planning` | where statements are read, bound and optimised, and what that may take |
 //! | [`pg_catalog`] | the catalog as relations that clients ask: `pg_catalog`, `information_schema` |
 //! | `number_literal` | numbers as SQL writes them |
+//! | [`functions`], [`session_facts`] | the table of functions; what they ask about the session |
 //! | [`query`] | queries that are not programs, by DataFusion |
 //! | `interval` | intervals, their text and arithmetic |
 //! | [`text_format`] | values as PostgreSQL writes and reads them |
@@ -41,6 +42,7 @@ pub mod connection;
 mod conversion;
 mod copy;
 mod ddl;
+pub mod functions;
 mod interval;
 pub mod lock;
 pub mod lowered;
@@ -52,6 +54,7 @@ mod planning;
 pub mod plpgsql;
 pub mod query;
 mod sequence;
+pub mod session_facts;
 pub mod settings;
 pub mod sql_type;
 pub mod text_format;

@@ -141,14 +141,25 @@ pub fn no_common(what: &str, left: &SqlType, right: &SqlType) -> Error {
 }
 
 /// The type in which two values are added or compared: beside another number a `real` counts as `double precision`, which is
-/// preferred where no operator is of both types; `oid` counts as `bigint`.
+/// preferred where no operator is of both types; `oid` counts as `bigint`. Arrays are compared with those of the same elements.
 pub fn operand(left: &SqlType, right: &SqlType) -> Option<SqlType> {
     match (left, right) {
         (SqlType::Real, SqlType::Real) => Some(SqlType::Real),
         (SqlType::Real, other) | (other, SqlType::Real) if is_number(other) => Some(SqlType::Double),
         (SqlType::Oid, other) | (other, SqlType::Oid) if is_integer(other) => Some(SqlType::BigInt),
+        (SqlType::Array(left), SqlType::Array(right))
+            if without_modifiers(left) != without_modifiers(right)
+                && !is_unknown(left)
+                && !is_unknown(right) =>
+        {
+            None
+        }
         _ => common(left, right),
     }
+}
+
+fn is_unknown(sql_type: &SqlType) -> bool {
+    *sql_type == SqlType::Unknown
 }
 
 /// Whether a value of one type becomes one of another.
@@ -185,36 +196,6 @@ pub fn converts(from: &SqlType, to: &SqlType, context: Context) -> bool {
         (_, C::Text) => matches!(context, Assignment | Explicit),
         (C::Text, _) => context == Explicit,
         _ => false,
-    }
-}
-
-/// How well a value of one type serves where another is wanted without a cast: 0 is as it is, `None` not at all.
-pub fn cost(from: &SqlType, to: &SqlType) -> Option<u32> {
-    use SqlType as T;
-    if from == to {
-        return Some(0);
-    }
-    if let (Some(a), Some(b)) = (rank(from), rank(to)) {
-        return match b.cmp(&a) {
-            std::cmp::Ordering::Less => None,
-            std::cmp::Ordering::Equal => Some(0),
-            // `double precision` is preferred among the numbers that a value is not already.
-            std::cmp::Ordering::Greater if *to == T::Double => Some(3),
-            std::cmp::Ordering::Greater => Some(3 + u32::from(b - a)),
-        };
-    }
-    match (from, to) {
-        (T::Unknown, to) if is_text(to) => Some(1),
-        (T::Unknown, T::Double) => Some(3),
-        (T::Unknown, _) => Some(4),
-        (from, to) if is_text(from) && is_text(to) => Some(1),
-        (T::Oid, T::BigInt) => Some(2),
-        (from, T::Oid) if is_integer(from) => Some(2),
-        (T::Date, T::Timestamp) => Some(4),
-        (T::Date, T::TimestampTz) | (T::Timestamp, T::TimestampTz) => Some(3),
-        (T::Array(from), T::Array(to)) => cost(from, to),
-        (T::Json | T::JsonB, T::Json | T::JsonB) => Some(9),
-        _ => None,
     }
 }
 

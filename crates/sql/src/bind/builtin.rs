@@ -4,71 +4,13 @@ use super::binder::Binder;
 use super::bound::{Bound, Known};
 use super::stop::{Bind, Place, beyond, wrong};
 use super::tree;
+use crate::functions::resolution::{self, Argument, Unresolved};
+use crate::functions::{FUNCTIONS, Kind};
 use crate::interval::Interval;
 use crate::sql_type::SqlType;
-use crate::type_rules::{self, Category, Context, category, is_integer, is_number};
+use crate::type_rules::{Category, Context, category, is_integer, is_number};
 use fabius_value::{DataType, Value};
 use sqlparser::ast;
-
-/// What a function takes or gives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Text,
-    Int,
-    Double,
-    Boolean,
-}
-
-impl Kind {
-    fn sql_type(self) -> SqlType {
-        match self {
-            Kind::Text => SqlType::Text,
-            Kind::Int => SqlType::Int,
-            Kind::Double => SqlType::Double,
-            Kind::Boolean => SqlType::Boolean,
-        }
-    }
-}
-
-use Kind::{Boolean, Double, Int, Text};
-
-/// Functions: PostgreSQL's name, that of programs, what they take, what they give.
-const FUNCTIONS: &[(&str, &str, &[Kind], Kind)] = &[
-    ("starts_with", "starts_with", &[Text, Text], Boolean),
-    ("strpos", "strpos", &[Text, Text], Int),
-    ("btrim", "trim", &[Text], Text),
-    ("btrim", "trim", &[Text, Text], Text),
-    ("ltrim", "ltrim", &[Text], Text),
-    ("ltrim", "ltrim", &[Text, Text], Text),
-    ("rtrim", "rtrim", &[Text], Text),
-    ("rtrim", "rtrim", &[Text, Text], Text),
-    ("replace", "replace", &[Text, Text, Text], Text),
-    ("translate", "translate", &[Text, Text, Text], Text),
-    ("left", "left", &[Text, Int], Text),
-    ("right", "right", &[Text, Int], Text),
-    ("lpad", "lpad", &[Text, Int], Text),
-    ("lpad", "lpad", &[Text, Int, Text], Text),
-    ("rpad", "rpad", &[Text, Int], Text),
-    ("rpad", "rpad", &[Text, Int, Text], Text),
-    ("repeat", "repeat", &[Text, Int], Text),
-    ("reverse", "reverse", &[Text], Text),
-    ("initcap", "initcap", &[Text], Text),
-    ("split_part", "split_part", &[Text, Text, Int], Text),
-    ("ascii", "ascii", &[Text], Int),
-    ("chr", "chr", &[Int], Text),
-    ("octet_length", "octet_length", &[Text], Int),
-    ("md5", "md5", &[Text], Text),
-    ("sqrt", "sqrt", &[Double], Double),
-    ("cbrt", "cbrt", &[Double], Double),
-    ("exp", "exp", &[Double], Double),
-    ("ln", "ln", &[Double], Double),
-    ("log", "log", &[Double], Double),
-    ("power", "power", &[Double, Double], Double),
-    ("pow", "power", &[Double, Double], Double),
-];
-
-/// Whether programs have `add_months` and `add_micros`.
-const MOVES_MOMENTS: bool = false;
 
 impl Binder<'_> {
     /// A function that programs have.
@@ -76,26 +18,6 @@ impl Binder<'_> {
         match (name, arguments.len()) {
             ("round" | "trunc" | "floor" | "ceil" | "ceiling" | "sign", 1 | 2) => {
                 return self.rounded(name, arguments, place);
-            }
-            ("date_trunc", 2) => {
-                let moment = arguments.remove(1);
-                let moment =
-                    if moment.is_unknown() { self.resolve(moment, &SqlType::TimestampTz)? } else { moment };
-                if category(&moment.sql_type) != Category::Moment {
-                    return beyond("date_trunc of this type");
-                }
-                let to = match moment.sql_type {
-                    SqlType::Timestamp => SqlType::Timestamp,
-                    _ => {
-                        self.in_utc()?;
-                        SqlType::TimestampTz
-                    }
-                };
-                let moment = self.convert(moment, &to, Context::Implicit)?;
-                let unit = self.convert(arguments.remove(0), &SqlType::Text, Context::Implicit)?;
-                let nullable = unit.nullable || moment.nullable;
-                let parts = vec![self.settled(unit)?, self.settled(moment)?];
-                return Ok(Bound::computed(tree::call("date_trunc", parts), to, nullable));
             }
             ("date_part", 2) => {
                 let moment = arguments.remove(1);
@@ -113,32 +35,38 @@ impl Binder<'_> {
             }
             _ => {}
         }
-        let mut known =
-            FUNCTIONS.iter().filter(|(known, _, takes, _)| *known == name && takes.len() == arguments.len());
-        let Some((_, function, takes, gives)) = known.next() else {
+        self.of_table(name, arguments, place)
+    }
+
+    /// A function of the table that programs have too.
+    fn of_table(&mut self, name: &str, arguments: Vec<Bound>, place: Place) -> Bind<Bound> {
+        let given = arguments.iter().map(|bound| Argument { sql_type: &bound.sql_type, is_named: false });
+        let given: Vec<Argument<'_>> = given.collect();
+        let definition = match resolution::resolve(name, &given) {
+            Ok(definition) => definition,
+            Err(Unresolved::Missing) if !FUNCTIONS.contains_key(name) => {
+                return beyond(format!("function {name}"));
+            }
+            Err(why) => return Err(self.error(why.error(name, &given), place)),
+        };
+        let (Some(program), Kind::Is(returns)) = (definition.program, &definition.returns) else {
             return beyond(format!("function {name}"));
         };
         // Logarithms and powers of exact numbers are exact in PostgreSQL.
-        let exact = arguments.iter().any(|argument| matches!(argument.sql_type, SqlType::Numeric(_)));
-        if takes.contains(&Double) && exact {
+        let is_exact = arguments.iter().any(|argument| matches!(argument.sql_type, SqlType::Numeric(_)));
+        if *returns == SqlType::Double && is_exact {
             return beyond(format!("function {name} of exact numbers"));
         }
-        let mut values = Vec::new();
-        let mut nullable = false;
-        for (argument, kind) in arguments.into_iter().zip(*takes) {
-            let to = kind.sql_type();
-            let fits =
-                argument.is_unknown() || type_rules::converts(&argument.sql_type, &to, Context::Implicit);
-            if !fits {
-                let message = format!("function {name}({}) does not exist", argument.sql_type);
-                let hint = "No function matches the given name and argument types. You might need to add explicit type casts.";
-                return Err(self.error(wrong(b"42883", message).with_hint(hint), place));
-            }
-            let argument = self.convert(argument, &to, Context::Implicit)?;
+        let (mut values, mut nullable) = (Vec::new(), false);
+        for (at, argument) in arguments.into_iter().enumerate() {
+            let Some(Kind::Is(to)) = definition.parameter(at) else {
+                return beyond(format!("function {name} of any type"));
+            };
+            let argument = self.convert(argument, to, Context::Implicit)?;
             nullable |= argument.nullable;
             values.push(self.settled(argument)?);
         }
-        Ok(Bound::computed(tree::call(function, values), gives.sql_type(), nullable))
+        Ok(Bound::computed(tree::call(program, values), returns.clone(), nullable))
     }
 
     fn rounded(&mut self, name: &str, mut arguments: Vec<Bound>, place: Place) -> Bind<Bound> {
@@ -221,9 +149,6 @@ impl Binder<'_> {
 
     /// A moment that the program computes, moved by an interval.
     pub(super) fn moved_later(&mut self, moment: Bound, interval: Interval, to: SqlType) -> Bind<Bound> {
-        if !MOVES_MOMENTS {
-            return beyond("an interval added to what is not known ahead");
-        }
         if to == SqlType::TimestampTz {
             self.in_utc()?;
         }

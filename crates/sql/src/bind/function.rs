@@ -4,10 +4,10 @@ use super::binder::{Binder, path};
 use super::bound::{Bound, Known};
 use super::constant::{Constant, Quoted};
 use super::expression::held_by_all;
-use super::stop::{Bind, Place, beyond, wrong};
+use super::stop::{Bind, Place, beyond};
 use super::tree;
 use crate::sql_type::SqlType;
-use crate::type_rules::{self, Category, Context, category, is_integer, is_number};
+use crate::type_rules::{self, Category, Context, category, is_number};
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::Expression;
 use fabius_value::{DataType, Value};
@@ -171,18 +171,6 @@ impl Binder<'_> {
                 let left = arguments.remove(0);
                 self.calculate(left, &ast::BinaryOperator::Modulo, right, place)
             }
-            ("length" | "char_length" | "character_length", 1) => {
-                self.of_text(name, "length", arguments, SqlType::Int, place)
-            }
-            ("lower" | "upper", 1) => self.of_text(name, name, arguments, SqlType::Text, place),
-            ("substring" | "substr", 2 | 3) => {
-                let positions = &arguments[1..];
-                if positions.iter().any(|argument| !argument.is_unknown() && !is_integer(&argument.sql_type))
-                {
-                    return beyond("substring by a pattern");
-                }
-                self.of_text(name, "substring", arguments, SqlType::Text, place)
-            }
             ("concat", 1..) => {
                 let mut joined = Bound::constant(Value::Text(String::new()), SqlType::Text, DataType::TEXT);
                 for argument in arguments {
@@ -217,42 +205,6 @@ impl Binder<'_> {
         let data_type = held_by_all(&values);
         let settled = self.all_settled(values)?;
         Ok(Bound::held_as(tree::call("coalesce", settled), sql_type, nullable, data_type))
-    }
-
-    /// A function of a text (or bytes), and of positions in it.
-    fn of_text(
-        &mut self,
-        name: &str,
-        function: &str,
-        arguments: Vec<Bound>,
-        result: SqlType,
-        place: Place,
-    ) -> Bind<Bound> {
-        let mut values = Vec::new();
-        let mut is_bytes = false;
-        for (at, argument) in arguments.into_iter().enumerate() {
-            let to = if at == 0 { SqlType::Text } else { SqlType::Int };
-            let argument = self.typed(argument, &to)?;
-            let fits = match (at, category(&argument.sql_type)) {
-                (0, Category::Text) => true,
-                (0, Category::Bytea) => {
-                    is_bytes = true;
-                    name != "lower" && name != "upper"
-                }
-                (0, _) => false,
-                _ => is_integer(&argument.sql_type),
-            };
-            if !fits {
-                let message = format!("function {name}({}) does not exist", argument.sql_type);
-                let hint = "No function matches the given name and argument types. You might need to add explicit type casts.";
-                return Err(self.error(wrong(b"42883", message).with_hint(hint), place));
-            }
-            values.push(argument);
-        }
-        let nullable = values.iter().any(|value| value.nullable);
-        let settled = self.all_settled(values)?;
-        let result = if is_bytes && result == SqlType::Text { SqlType::Bytea } else { result };
-        Ok(Bound::computed(tree::call(function, settled), result, nullable))
     }
 
     fn at_time_zone(&mut self, moment: &Expr, zone: &Expr) -> Bind<Bound> {

@@ -87,5 +87,5 @@ use crate::type_rules;
 
 /// Whether values of two types can be compared.
 pub fn compares(left: &SqlType, right: &SqlType) -> bool {
-    type_rules::common(left, right).is_some()
+    type_rules::operand(left, right).is_some()
 }

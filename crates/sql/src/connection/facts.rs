@@ -5,7 +5,7 @@ use super::listed::Listed;
 use super::sql_database::SqlDatabase;
 use crate::catalog::{Catalog, Oid, Sequence};
 use crate::lock::{LockKey, owner_of};
-use crate::query::session_facts::{
+use crate::session_facts::{
     Activity, HeldLock, ListedCursor, ListedStatement, LockedThing, SessionFacts, Setting, Waiting,
 };
 use crate::settings::Settings;

@@ -2,7 +2,7 @@
 
 use super::Connection;
 use crate::parse::command::Scroll;
-use crate::query::session_facts::{ListedCursor, ListedStatement};
+use crate::session_facts::{ListedCursor, ListedStatement};
 use crate::sql_type::SqlType;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 
 use super::TransactionStatus;
 use super::prepared::Prepared;
-use crate::query::session_facts::{Activity, Waiting};
+use crate::session_facts::{Activity, Waiting};
 use parking_lot::Mutex;
 use std::sync::Arc;
 

@@ -11,7 +11,7 @@ use crate::lock::{LockKey, LockMode, Patience};
 use crate::lowered::{Argument, OutputColumn, RowLock};
 use crate::parse::{self, Command};
 use crate::planning;
-use crate::query::SessionFacts;
+use crate::session_facts::SessionFacts;
 use fabius::Transaction;
 use fabius_value::{Error, Result, SqlState, Value};
 use std::sync::Arc;

@@ -17,7 +17,7 @@ pub mod row;
 pub mod server;
 pub mod standard;
 
-use crate::query::functions::Environment;
+use crate::functions::Environment;
 use crate::sql_type::SqlType;
 use fabius_value::Value;
 use std::collections::HashMap;

@@ -6,7 +6,7 @@ use super::{DATABASE_OWNER, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, RELATIONS, R
 use crate::catalog::{
     Catalog, Identity, ObjectName, ReferentialAction, Returns, TEMPORARY, TEMPORARY_SHOWN, Table, View,
 };
-use crate::query::functions::{Definition, Environment, FUNCTIONS, Kind};
+use crate::functions::{Definition, Environment, FUNCTIONS, Kind};
 use crate::sql_type::SqlType;
 use fabius_value::Value;
 

@@ -2,8 +2,8 @@
 
 use super::row::{Row, number, text, truth};
 use super::{DATABASE, DATABASE_OWNER, PG_CATALOG, ROLE};
-use crate::query::functions::Environment;
-use crate::query::session_facts::{HeldLock, LockedThing};
+use crate::functions::Environment;
+use crate::session_facts::{HeldLock, LockedThing};
 use crate::sql_type::SqlType;
 use fabius_value::Value;
 use std::sync::LazyLock;

@@ -4,7 +4,7 @@ use super::definition::{self, Constraint};
 use super::row::{Row, number, text, yes};
 use super::{RELATIONS, objects};
 use crate::catalog::{Catalog, Identity, ObjectName, ReferentialAction, Returns, Sequence, Table};
-use crate::query::functions::Environment;
+use crate::functions::Environment;
 use crate::sql_type::SqlType;
 use fabius_value::Value;
 

@@ -158,7 +158,7 @@ fn value_of(literal: &ScalarValue, sql_type: &SqlType) -> Option<Value> {
     let column = literal.to_array().ok()?;
     let value = value_at(&column, 0, sql_type);
     let stored = value.cast(sql_type.storage()?).ok()?;
-    crate::query::functions::array::compare(&value, &stored)
+    crate::functions::array::compare(&value, &stored)
         .or_else(|| (value == stored).then_some(Ordering::Equal))
         .filter(|order| order.is_eq())
         .map(|_| stored)
@@ -296,7 +296,7 @@ fn tighten(end: &mut Option<Bound>, new: Option<Bound>, side: Ordering) {
     let Some(new) = new else { return };
     let is_tighter = match end {
         None => true,
-        Some(old) => match crate::query::functions::array::compare(&new.value, &old.value) {
+        Some(old) => match crate::functions::array::compare(&new.value, &old.value) {
             Some(Ordering::Equal) => !new.is_inclusive,
             Some(order) => order == side,
             None => false,

@@ -1,12 +1,12 @@
 //! What a query reads: tables of the row source, relations of the catalog, sequences.
 
 use crate::catalog::{ROW_NUMBER, Sequence, Table};
+use crate::functions::Environment;
 use crate::lowered::RowLock;
 use crate::pg_catalog;
 use crate::query::arrow_column::{arrow_type, batch};
 use crate::query::bind::{Flavor, Named};
 use crate::query::failure::{internal, outbound};
-use crate::query::functions::Environment;
 use crate::query::key_range::KeyRange;
 use crate::query::row_source::{RowSource, TableScan};
 use crate::sql_type::SqlType;

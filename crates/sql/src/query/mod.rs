@@ -10,7 +10,6 @@
 //! |---|---|
 //! | [`query_plan`] | a query that is ready to run |
 //! | [`row_source`] | where rows come from: scans of tables at one moment |
-//! | [`session_facts`] | what functions ask about the session |
 //! | `bind` | a syntax tree to a logical plan |
 //! | [`functions`] | functions and operators |
 //! | `leaf` | tables and catalog relations as DataFusion reads them |
@@ -48,10 +47,8 @@ mod pace;
 pub mod query_plan;
 pub mod row_source;
 mod rows_of_nothing;
-pub mod session_facts;
 
 pub(crate) use bind::WRITTEN;
 pub use heeding::plan_as_written;
 pub use query_plan::{QueryPlan, plan};
 pub use row_source::{RowSource, TableScan};
-pub use session_facts::SessionFacts;

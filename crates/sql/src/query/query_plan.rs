@@ -1,15 +1,15 @@
 //! A query that is ready to run.
 
 use crate::catalog::{Catalog, ObjectName};
+use crate::functions::Environment;
 use crate::lowered::OutputColumn;
 use crate::parameter_types::ParameterTypes;
 use crate::query::arrow_column::{rows, scalar};
 use crate::query::bind::{Binder, Flavor, Typed};
 use crate::query::failure::inbound;
-use crate::query::functions::Environment;
 use crate::query::machine;
 use crate::query::row_source::RowSource;
-use crate::query::session_facts::SessionFacts;
+use crate::session_facts::SessionFacts;
 use crate::sql_type::SqlType;
 use datafusion::common::ParamValues;
 use datafusion::common::metadata::ScalarAndMetadata;

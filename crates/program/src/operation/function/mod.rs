@@ -26,7 +26,8 @@ use super::{binary, compare, ill_typed};
 use crate::ir::{Bits, Function, Rounding};
 use bumpalo::Bump;
 use fabius_value::data_type::Family;
-use fabius_value::{DataType, DateField, Datum, Error, Result, SqlState, calendar, value::check_blob};
+use fabius_value::value::check_blob;
+use fabius_value::{DataType, DateField, Datum, Error, Result, SqlState, Value, calendar};
 use std::cmp::Ordering;
 
 /// A function resolved for the type of its first argument.
@@ -77,6 +78,16 @@ pub enum FunctionOperation {
     ExtractFromDate(DateField),
     /// A function of [`SIGNATURES`].
     Fixed(Function),
+}
+
+/// Computes a function of [`SIGNATURES`] of owned values, for those who are no programs.
+///
+/// # Errors
+/// What the function refuses.
+pub fn of_values(line: &Signature, arguments: &[Value]) -> Result<Value> {
+    let arena = Bump::new();
+    let arguments: Vec<Datum<'_>> = arguments.iter().map(Datum::from_value).collect();
+    Ok(FunctionOperation::Fixed(line.function).apply(&arguments, &arena)?.to_value(line.result))
 }
 
 impl FunctionOperation {

@@ -28,7 +28,7 @@ use super::run::Given;
 use super::{Connection, Response};
 use crate::catalog::Catalog;
 use crate::parse::written::written;
-use crate::query::SessionFacts;
+use crate::session_facts::SessionFacts;
 use crate::sql_type::SqlType;
 use choice::Choice;
 use fabius::Database;

@@ -2,10 +2,12 @@
 
 use super::aggregate::{is_aggregate, is_window_function};
 use super::{Binder, Flavor, Named, Sense, Sight, Typed, parts_of};
+use crate::functions::resolution::{self, Argument, Unresolved};
+use crate::functions::{Call, Definition, Kind};
 use crate::query::failure::{inbound, unsupported};
-use crate::query::functions::{Call, Definition, FUNCTIONS, Kind, RowFunction};
+use crate::query::functions::RowFunction;
 use crate::sql_type::SqlType;
-use crate::type_rules::{cost, is_integer};
+use crate::type_rules::is_integer;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::expr::Unnest;
 use datafusion::logical_expr::{Case, Expr};
@@ -153,20 +155,18 @@ impl Binder<'_> {
     }
 
     pub(super) fn no_function(&self, name: &str, arguments: &[Typed]) -> Error {
-        let types: Vec<String> = arguments.iter().map(|typed| typed.sql_type.to_string()).collect();
         let is_defined = self.environment.catalog.functions.keys().any(|key| key.name == *name);
         if is_defined {
             return unsupported(format!("the function {name} is not supported in this query"))
                 .with_detail("functions of the database can be called by queries that are programs");
         }
-        Error::new(SqlState::UNDEFINED_FUNCTION, format!("function {name}({}) does not exist", types.join(", ")))
-            .with_hint("No function matches the given name and argument types. You might need to add explicit type casts.")
+        Unresolved::Missing.error(name, &given(arguments))
     }
 
     /// A call of a function of the table, by the overload that fits best.
     pub(super) fn function(&mut self, name: &str, arguments: Vec<Typed>) -> Result<Typed> {
-        let (definition, returns) = self.resolve(name, &arguments)?;
-        self.apply(definition, arguments, returns)
+        let definition = self.resolve(name, &arguments)?;
+        self.apply(definition, arguments, None)
     }
 
     /// A call of a function whose result type is said.
@@ -176,18 +176,16 @@ impl Binder<'_> {
         arguments: Vec<Typed>,
         returns: SqlType,
     ) -> Result<Typed> {
-        let (definition, _) = self.resolve(name, &arguments)?;
+        let definition = self.resolve(name, &arguments)?;
         self.apply(definition, arguments, Some(returns))
     }
 
-    fn resolve(&self, name: &str, arguments: &[Typed]) -> Result<(&'static Definition, Option<SqlType>)> {
-        let all = FUNCTIONS.get(name).map(Vec::as_slice).unwrap_or_default();
-        let fitting = all.iter().filter_map(|definition| {
-            let total = fit(definition, arguments)?;
-            Some((total, definition))
-        });
-        let best = fitting.min_by_key(|(total, _)| *total);
-        best.map(|(_, definition)| (definition, None)).ok_or_else(|| self.no_function(name, arguments))
+    fn resolve(&self, name: &str, arguments: &[Typed]) -> Result<&'static Definition> {
+        let given = given(arguments);
+        resolution::resolve(name, &given).map_err(|why| match why {
+            Unresolved::Missing => self.no_function(name, arguments),
+            Unresolved::Ambiguous => why.error(name, &given),
+        })
     }
 
     fn apply(
@@ -196,9 +194,7 @@ impl Binder<'_> {
         arguments: Vec<Typed>,
         returns: Option<SqlType>,
     ) -> Result<Typed> {
-        let kinds = (0..arguments.len()).map(|at| {
-            definition.parameters.get(at).or_else(|| definition.parameters.last()).unwrap_or(&Kind::Any)
-        });
+        let kinds = (0..arguments.len()).map(|at| definition.parameter(at).unwrap_or(&Kind::Any));
         let kinds: Vec<&Kind> = kinds.collect();
         // What `anyelement` stands for: the type that all its arguments have in common.
         let mut element = SqlType::Unknown;
@@ -387,50 +383,13 @@ impl Binder<'_> {
     }
 }
 
-/// How badly arguments fit a function; `None` if they do not.
-fn fit(definition: &Definition, arguments: &[Typed]) -> Option<u32> {
-    let (least, most) = match definition.is_variadic {
-        true => (definition.parameters.len() - 1, usize::MAX),
-        false => (definition.parameters.len() - definition.optional, definition.parameters.len()),
-    };
-    if !(least..=most).contains(&arguments.len()) {
-        return None;
-    }
-    let mut total = 0;
-    let mut element: Option<&SqlType> = None;
-    for (at, argument) in arguments.iter().enumerate() {
-        let kind = definition.parameters.get(at).or_else(|| definition.parameters.last())?;
-        total += match kind {
-            Kind::Is(SqlType::Text)
-                if matches!(argument.sql_type, SqlType::Json | SqlType::JsonB)
-                    && definition.name.starts_with("fabius_") =>
-            {
-                1
-            }
-            Kind::Is(SqlType::Text) if matches!(argument.flavor, Flavor::Named(_)) => return None,
-            Kind::Is(sql_type) => cost(&argument.sql_type, sql_type)?,
-            Kind::Any => 6,
-            Kind::Element => 5,
-            Kind::Array => match &argument.sql_type {
-                SqlType::Array(inner) => {
-                    element = Some(inner);
-                    2
-                }
-                SqlType::Unknown => 5,
-                _ => return None,
-            },
-        };
-    }
-    if let Some(element) = element {
-        let agrees = arguments.iter().enumerate().all(|(at, argument)| {
-            !matches!(definition.parameters.get(at), Some(Kind::Element))
-                || super::coerce::common_type(element, &argument.sql_type).is_some()
-        });
-        if !agrees {
-            return None;
-        }
-    }
-    Some(total)
+/// Arguments as far as they have a say in what is called.
+fn given(arguments: &[Typed]) -> Vec<Argument<'_>> {
+    let given = arguments.iter().map(|typed| Argument {
+        sql_type: &typed.sql_type,
+        is_named: matches!(typed.flavor, Flavor::Named(_)),
+    });
+    given.collect()
 }
 
 /// The scale of a function's numeric result.
@@ -452,7 +411,7 @@ fn numeric_returned(name: &str, arguments: &[Typed]) -> SqlType {
         "to_number" => 10,
         "extract" => match arguments.first().map(|typed| &typed.expr) {
             Some(Expr::Literal(ScalarValue::Utf8(Some(field)), _)) => {
-                crate::query::functions::moment::extract_scale(&field.to_lowercase())
+                crate::functions::moment::extract_scale(&field.to_lowercase())
             }
             _ => 6,
         },

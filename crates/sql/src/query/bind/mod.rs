@@ -45,9 +45,9 @@ pub(super) use operator::plain_binary;
 pub(super) use scope::{Flavor, Merged, Named, Output, Scope, ScopeColumn, Sight, Typed};
 
 use crate::catalog::ObjectName;
+use crate::functions::Environment;
 use crate::lowered::RowLock;
 use crate::parameter_types::ParameterTypes;
-use crate::query::functions::Environment;
 use crate::sql_type::SqlType;
 use datafusion::common::Column;
 use datafusion::logical_expr::LogicalPlan;

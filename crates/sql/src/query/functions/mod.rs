@@ -1,172 +1,17 @@
-//! Functions by name, as PostgreSQL has them.
+//! Functions and operators as DataFusion calls them.
 //!
-//! Each is declared by its signature as PostgreSQL writes it and a body over values; see [`Definition`]. One
-//! table of them serves binding (which overload?), running, and `pg_proc`.
-//!
-//! | module | functions |
+//! | module | concept |
 //! |---|---|
-//! | [`array`] | of arrays |
+//! | [`row_function`] | a function of the [table](crate::functions) |
 //! | [`cast`] | conversions between types |
-//! | [`catalog`] | about the catalog: `pg_get_indexdef`, `format_type` |
 //! | [`in_order`] | behind aggregates: values in an order of their own |
-//! | [`json`] | of `json` and `jsonb` |
-//! | [`moment`] | of dates, times and intervals |
-//! | [`number`] | of numbers |
-//! | [`number_pattern`] | numbers by patterns |
 //! | [`operator`] | behind operators: arithmetic that fails instead of wrapping around |
-//! | [`session`] | about the session and its locks |
-//! | [`text`] | of text and bytes |
 //! | [`window`] | over windows, with arguments that are computed |
 
-pub mod array;
 pub mod cast;
-pub mod catalog;
-pub mod cluster;
 pub mod in_order;
-pub mod json;
-pub mod moment;
-pub mod number;
-pub mod number_pattern;
 pub mod operator;
 pub mod row_function;
-pub mod session;
-pub mod text;
 pub mod window;
 
-pub use row_function::{Call, Environment, RowFunction};
-
-use crate::sql_type::SqlType;
-use datafusion::logical_expr::Volatility;
-use fabius_value::{Result, Value};
-use std::collections::HashMap;
-use std::sync::LazyLock;
-
-/// The type of a parameter or result.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Kind {
-    /// This type.
-    Is(SqlType),
-    /// Any type.
-    Any,
-    /// Any type, the same everywhere in the signature.
-    Element,
-    /// An array of that type.
-    Array,
-}
-
-/// What a function does with its arguments.
-pub type Body = fn(&[Value], &Call) -> Result<Value>;
-
-/// A function.
-pub struct Definition {
-    /// Its name.
-    pub name: String,
-    /// Its parameters.
-    pub parameters: Vec<Kind>,
-    /// How many of the last parameters may be left out.
-    pub optional: usize,
-    /// Whether the last parameter may be given any number of times.
-    pub is_variadic: bool,
-    /// Its result.
-    pub returns: Kind,
-    /// Whether null as an argument makes the result null without asking.
-    pub is_strict: bool,
-    /// Whether the same arguments give the same result: always, within a statement, never.
-    pub volatility: Volatility,
-    /// What it does.
-    pub body: Body,
-}
-
-/// A function from its signature: `lower(text) text`, `round(numeric, int?) numeric`, `concat(any...) text`. Words behind
-/// it: `null` for a function that is asked about null too, `stable`, `volatile`.
-fn define(signature: &str, body: Body) -> Definition {
-    let (name, rest) = signature.split_once('(').expect("a signature has parameters");
-    let (parameters, rest) = rest.split_once(')').expect("a signature's parameters end");
-    let mut words = rest.split_whitespace();
-    let kind = |word: &str| match word {
-        "any" => Kind::Any,
-        "anyelement" => Kind::Element,
-        "anyarray" => Kind::Array,
-        name => Kind::Is(SqlType::of_name(&name.replace('_', " ")).expect("a signature's types exist")),
-    };
-    let words_of: Vec<&str> = parameters.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
-    let returns = kind(words.next().expect("a signature has a result"));
-    let flags: Vec<&str> = words.collect();
-    Definition {
-        name: name.to_string(),
-        parameters: words_of
-            .iter()
-            .map(|word| kind(word.trim_end_matches("...").trim_end_matches('?')))
-            .collect(),
-        optional: words_of.iter().filter(|word| word.ends_with('?')).count(),
-        is_variadic: words_of.last().is_some_and(|word| word.ends_with("...")),
-        returns,
-        is_strict: !flags.contains(&"null"),
-        volatility: match () {
-            () if flags.contains(&"volatile") => Volatility::Volatile,
-            () if flags.contains(&"stable") => Volatility::Stable,
-            () => Volatility::Immutable,
-        },
-        body,
-    }
-}
-
-/// All functions, by name.
-pub static FUNCTIONS: LazyLock<HashMap<String, Vec<Definition>>> = LazyLock::new(|| {
-    let mut all: HashMap<String, Vec<Definition>> = HashMap::new();
-    let groups = [
-        array::definitions(),
-        catalog::definitions(),
-        json::definitions(),
-        moment::definitions(),
-        number::definitions(),
-        number_pattern::definitions(),
-        cluster::definitions(),
-        session::definitions(),
-        text::definitions(),
-    ];
-    for definition in groups.into_iter().flatten() {
-        all.entry(definition.name.clone()).or_default().push(definition);
-    }
-    all
-});
-
-/// The text at a place of the arguments; empty if it is none.
-pub(crate) fn text_at(arguments: &[Value], at: usize) -> &str {
-    match arguments.get(at) {
-        Some(Value::Text(text)) => text,
-        _ => "",
-    }
-}
-
-/// The integer at a place of the arguments; 0 if it is none.
-pub(crate) fn integer_at(arguments: &[Value], at: usize) -> i64 {
-    arguments.get(at).and_then(Value::as_integer).unwrap_or(0)
-}
-
-/// The number at a place of the arguments; 0 if it is none.
-pub(crate) fn double_at(arguments: &[Value], at: usize) -> f64 {
-    match arguments.get(at) {
-        Some(Value::Double(value)) => *value,
-        Some(Value::Numeric(value)) => value.to_f64(),
-        other => other.and_then(Value::as_integer).unwrap_or(0) as f64,
-    }
-}
-
-/// The truth at a place of the arguments; false if it is none.
-pub(crate) fn truth_at(arguments: &[Value], at: usize) -> bool {
-    matches!(arguments.get(at), Some(Value::Boolean(true)))
-}
-
-/// The elements of the array at a place of the arguments.
-pub(crate) fn elements_at(arguments: &[Value], at: usize) -> Vec<Value> {
-    match arguments.get(at) {
-        Some(Value::List(rows)) => rows.iter().map(|row| row.first().cloned().unwrap_or_default()).collect(),
-        _ => Vec::new(),
-    }
-}
-
-/// An array of values.
-pub(crate) fn array_of(values: impl IntoIterator<Item = Value>) -> Value {
-    Value::List(values.into_iter().map(|value| vec![value]).collect())
-}
+pub use row_function::RowFunction;

@@ -1,12 +1,9 @@
 //! A function over values as DataFusion calls it.
 
-use super::Definition;
-use crate::catalog::Catalog;
+use crate::functions::{self, Call, Definition};
 use crate::query::arrow_column::{arrow_type, column, value_at};
 use crate::query::failure::outbound;
-use crate::query::session_facts::SessionFacts;
 use crate::sql_type::SqlType;
-use crate::text_format::TextStyle;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -20,27 +17,6 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-/// What functions may ask about.
-#[derive(Clone)]
-pub struct Environment {
-    /// What is defined.
-    pub catalog: Arc<Catalog>,
-    /// The session.
-    pub session: Arc<dyn SessionFacts>,
-    /// How the session reads and writes values.
-    pub style: TextStyle,
-}
-
-/// One use of a function in a query.
-pub struct Call {
-    /// The types of its arguments.
-    pub types: Vec<SqlType>,
-    /// The type of its result.
-    pub returns: SqlType,
-    /// What it may ask about.
-    pub environment: Arc<Environment>,
-}
-
 /// A function of the table in one use.
 pub struct RowFunction {
     definition: &'static Definition,
@@ -51,8 +27,17 @@ pub struct RowFunction {
 impl RowFunction {
     /// The expression that calls it.
     pub fn expression(definition: &'static Definition, call: Call, arguments: Vec<Expr>) -> Expr {
-        let signature = signature_of(arguments.len(), definition.volatility);
+        let signature = signature_of(arguments.len(), volatility_of(definition));
         ScalarUDF::new_from_impl(RowFunction { definition, call, signature }).call(arguments)
+    }
+}
+
+/// How often DataFusion may call a function instead of once for each row.
+fn volatility_of(definition: &Definition) -> Volatility {
+    match definition.volatility {
+        functions::Volatility::Immutable => Volatility::Immutable,
+        functions::Volatility::Stable => Volatility::Stable,
+        functions::Volatility::Volatile => Volatility::Volatile,
     }
 }
 
@@ -148,17 +133,12 @@ impl ScalarUDFImpl for RowFunction {
         let definition = self.definition;
         let (types, returns) = (&self.call.types, &self.call.returns);
         for_each_row(
-            definition.volatility,
+            volatility_of(definition),
             &arguments.args,
             types,
             returns,
             arguments.number_rows,
-            |values| {
-                if definition.is_strict && values.iter().any(Value::is_null) {
-                    return Ok(Value::Null);
-                }
-                (definition.body)(values, &self.call)
-            },
+            |values| definition.apply(values, &self.call),
         )
     }
 }

@@ -1,6 +1,7 @@
 //! Functions of numbers.
 
-use super::{Definition, define, double_at, integer_at};
+use super::{Definition, define, double_at, integer_at, of_programs};
+use fabius_program::ir::Function;
 use fabius_value::value_text::numeric_overflow;
 use fabius_value::{Decimal, Error, Result, SqlState, Value};
 use std::cell::Cell;
@@ -102,34 +103,19 @@ pub fn definitions() -> Vec<Definition> {
         define("gcd(bigint, bigint) bigint", |a, _| {
             i64::try_from(common_divisor(a)).map(Value::BigInt).map_err(|_| out_of_range("bigint"))
         }),
-        define("power(float8, float8) float8", power_of),
-        define("pow(float8, float8) float8", power_of),
+        of_programs("power(float8, float8) float8", Function::Power),
+        of_programs("pow(float8, float8) float8", Function::Power),
         define("power(numeric, numeric) numeric", |a, call| {
             refuse_power(double_at(a, 0), double_at(a, 1))?;
             let result = pxfm::f_pow(double_at(a, 0), double_at(a, 1));
             Decimal::from_f64(result, call.returns.scale()).map(Value::Numeric).ok_or_else(numeric_overflow)
         }),
-        define("sqrt(float8) float8", |a, _| match double_at(a, 0) {
-            negative if negative < 0.0 => {
-                Err(Error::new(SqlState(*b"2201F"), "cannot take square root of a negative number"))
-            }
-            value => Ok(Value::Double(value.sqrt())),
-        }),
-        define("cbrt(float8) float8", |a, _| Ok(Value::Double(pxfm::f_cbrt(double_at(a, 0))))),
-        define("exp(float8) float8", |a, _| {
-            let (power, value) = (double_at(a, 0), pxfm::f_exp(double_at(a, 0)));
-            if value == 0.0 && power.is_finite() {
-                return Err(Error::new(SqlState::OUT_OF_RANGE, "value out of range: underflow"));
-            }
-            finite(value)
-        }),
-        define("ln(float8) float8", |a, _| logarithm(double_at(a, 0)).map(|v| Value::Double(pxfm::f_log(v)))),
-        define("log(float8) float8", |a, _| {
-            logarithm(double_at(a, 0)).map(|v| Value::Double(pxfm::f_log10(v)))
-        }),
-        define("log10(float8) float8", |a, _| {
-            logarithm(double_at(a, 0)).map(|v| Value::Double(pxfm::f_log10(v)))
-        }),
+        of_programs("sqrt(float8) float8", Function::SquareRoot),
+        of_programs("cbrt(float8) float8", Function::CubeRoot),
+        of_programs("exp(float8) float8", Function::Exponential),
+        of_programs("ln(float8) float8", Function::NaturalLogarithm),
+        of_programs("log(float8) float8", Function::DecimalLogarithm),
+        of_programs("log10(float8) float8", Function::DecimalLogarithm),
         define("log(float8, float8) float8", |a, _| {
             let (base, value) = (logarithm(double_at(a, 0))?, logarithm(double_at(a, 1))?);
             Ok(Value::Double(pxfm::f_log(value) / pxfm::f_log(base)))
@@ -269,19 +255,6 @@ fn remainder(a: &[Value]) -> Result<i64> {
         0 => Err(zero()),
         divisor => Ok(integer_at(a, 0).checked_rem(divisor).unwrap_or(0)),
     }
-}
-
-fn finite(value: f64) -> Result<Value> {
-    if value.is_infinite() {
-        return Err(Error::new(SqlState::OUT_OF_RANGE, "value out of range: overflow"));
-    }
-    Ok(Value::Double(value))
-}
-
-fn power_of(a: &[Value], _: &super::Call) -> Result<Value> {
-    let (base, exponent) = (double_at(a, 0), double_at(a, 1));
-    refuse_power(base, exponent)?;
-    finite(pxfm::f_pow(base, exponent))
 }
 
 /// # Errors

@@ -2,8 +2,8 @@
 
 use super::{Call, Definition, array_of, define, elements_at, integer_at, text_at, truth_at};
 use crate::catalog::{Catalog, ObjectName, TEMPORARY};
+use crate::functions::text::quote_identifier;
 use crate::pg_catalog::{RELATIONS, ROLE, definition, objects, server};
-use crate::query::functions::text::quote_identifier;
 use crate::sql_type::SqlType;
 use fabius_value::{Error, Result, SqlState, Value};
 

@@ -38,7 +38,7 @@ pub fn definitions() -> Vec<Definition> {
         define("jsonb_pretty(jsonb) text", |a, _| {
             serde_json::to_string_pretty(&parsed(a, 0)?)
                 .map(Value::Text)
-                .map_err(|error| crate::query::failure::internal(&error.to_string()))
+                .map_err(|error| Error::new(SqlState(*b"XX000"), &error.to_string()))
         }),
         define("json_strip_nulls(json) json", |a, _| Ok(Value::Text(stripped(parsed(a, 0)?).to_string()))),
         define("jsonb_strip_nulls(jsonb) jsonb", |a, _| Ok(Value::Text(printed(&stripped(parsed(a, 0)?))))),

@@ -1,7 +1,8 @@
 //! Functions of text and bytes.
 
-use super::{Call, Definition, array_of, define, elements_at, integer_at, text_at, truth_at};
+use super::{Call, Definition, array_of, define, elements_at, integer_at, of_programs, text_at, truth_at};
 use crate::text_format::cast_text;
+use fabius_program::ir::Function;
 use fabius_value::{Error, Result, SqlState, Value};
 use parking_lot::Mutex;
 use regex::{Regex, RegexBuilder};
@@ -14,46 +15,31 @@ const LENGTH: usize = 64 << 20;
 /// All of them.
 pub fn definitions() -> Vec<Definition> {
     vec![
-        define("lower(text) text", |a, _| Ok(Value::Text(text_at(a, 0).to_lowercase()))),
-        define("upper(text) text", |a, _| Ok(Value::Text(text_at(a, 0).to_uppercase()))),
-        define("initcap(text) text", |a, _| Ok(Value::Text(initcap(text_at(a, 0))))),
-        define("length(text) int", |a, _| Ok(Value::Int(text_at(a, 0).chars().count() as i32))),
-        define("length(bytea) int", |a, _| Ok(Value::Int(bytes_at(a, 0).len() as i32))),
-        define("char_length(text) int", |a, _| Ok(Value::Int(text_at(a, 0).chars().count() as i32))),
-        define("character_length(text) int", |a, _| Ok(Value::Int(text_at(a, 0).chars().count() as i32))),
-        define("octet_length(text) int", |a, _| Ok(Value::Int(text_at(a, 0).len() as i32))),
+        define("lower(text) text", |a, _| Ok(Value::Text(text_at(a, 0).to_lowercase()))).in_programs("lower"),
+        define("upper(text) text", |a, _| Ok(Value::Text(text_at(a, 0).to_uppercase()))).in_programs("upper"),
+        define("initcap(text) text", |a, _| Ok(Value::Text(initcap(text_at(a, 0))))).in_programs("initcap"),
+        define("length(text) int", |a, _| Ok(Value::Int(text_at(a, 0).chars().count() as i32)))
+            .in_programs("length"),
+        define("length(bytea) int", |a, _| Ok(Value::Int(bytes_at(a, 0).len() as i32))).in_programs("length"),
+        define("char_length(text) int", |a, _| Ok(Value::Int(text_at(a, 0).chars().count() as i32)))
+            .in_programs("length"),
+        define("character_length(text) int", |a, _| Ok(Value::Int(text_at(a, 0).chars().count() as i32)))
+            .in_programs("length"),
+        of_programs("octet_length(text) int", Function::OctetLength),
         define("octet_length(bytea) int", |a, _| Ok(Value::Int(bytes_at(a, 0).len() as i32))),
         define("bit_length(text) int", |a, _| Ok(Value::Int(text_at(a, 0).len() as i32 * 8))),
-        define("reverse(text) text", |a, _| Ok(Value::Text(text_at(a, 0).chars().rev().collect()))),
-        define("ascii(text) int", |a, _| {
-            Ok(Value::Int(text_at(a, 0).chars().next().map_or(0, |c| c as i32)))
-        }),
-        define("chr(int) text", |a, _| {
-            let number = integer_at(a, 0);
-            if number < 0 {
-                return Err(Error::new(SqlState(*b"22023"), "character number must be positive"));
-            }
-            let character = u32::try_from(number).ok().filter(|n| *n > 0).and_then(char::from_u32);
-            character
-                .map(|c| Value::Text(c.into()))
-                .ok_or_else(|| Error::new(SqlState(*b"54000"), "requested character not valid for encoding"))
-        }),
+        of_programs("reverse(text) text", Function::Reverse),
+        of_programs("ascii(text) int", Function::CodeOf),
+        of_programs("chr(int) text", Function::CharacterOf),
         define("concat(any...) text null", |a, call| Ok(Value::Text(joined(a, call, 0, "")))),
         define("concat_ws(text, any...) text null", |a, call| match a.first() {
             Some(Value::Text(separator)) => Ok(Value::Text(joined(a, call, 1, separator))),
             _ => Ok(Value::Null),
         }),
-        define("left(text, int) text", |a, _| {
-            let (text, n) = (text_at(a, 0), integer_at(a, 1));
-            Ok(Value::Text(text.chars().take(counted(text, n)).collect()))
-        }),
-        define("right(text, int) text", |a, _| {
-            let (text, n) = (text_at(a, 0), integer_at(a, 1));
-            let all = text.chars().count();
-            Ok(Value::Text(text.chars().skip(all - counted(text, n).min(all)).collect()))
-        }),
-        define("substr(text, int, int?) text", substring),
-        define("substring(text, int, int?) text", substring),
+        of_programs("left(text, int) text", Function::Left),
+        of_programs("right(text, int) text", Function::Right),
+        define("substr(text, int, int?) text", substring).in_programs("substring"),
+        define("substring(text, int, int?) text", substring).in_programs("substring"),
         define("substring(text, text) text", |a, _| {
             let regex = pattern(text_at(a, 1), "")?;
             let found = regex.captures(text_at(a, 0)).and_then(|found| found.get(1).or(found.get(0)));
@@ -67,7 +53,8 @@ pub fn definitions() -> Vec<Definition> {
                 text_at(a, 0).replace(from, text_at(a, 2))
             };
             Ok(Value::Text(replaced))
-        }),
+        })
+        .in_programs("replace"),
         define("translate(text, text, text) text", |a, _| {
             let to: Vec<char> = text_at(a, 2).chars().collect();
             let from: Vec<char> = text_at(a, 1).chars().collect();
@@ -76,34 +63,25 @@ pub fn definitions() -> Vec<Definition> {
                 None => Some(c),
             });
             Ok(Value::Text(translated.collect()))
-        }),
+        })
+        .in_programs("translate"),
         define("repeat(text, int) text", |a, _| {
             let (text, n) = (text_at(a, 0), integer_at(a, 1).max(0) as usize);
             if text.len().saturating_mul(n) > LENGTH {
                 return Err(Error::new(SqlState::PROGRAM_LIMIT, "requested length too large"));
             }
             Ok(Value::Text(text.repeat(n)))
-        }),
-        define("lpad(text, int, text?) text", |a, _| padded(a, true)),
-        define("rpad(text, int, text?) text", |a, _| padded(a, false)),
-        define("btrim(text, text?) text", |a, _| {
-            let set = set_of(a);
-            Ok(Value::Text(text_at(a, 0).trim_matches(|c| set.contains(&c)).into()))
-        }),
-        define("ltrim(text, text?) text", |a, _| {
-            let set = set_of(a);
-            Ok(Value::Text(text_at(a, 0).trim_start_matches(|c| set.contains(&c)).into()))
-        }),
-        define("rtrim(text, text?) text", |a, _| {
-            let set = set_of(a);
-            Ok(Value::Text(text_at(a, 0).trim_end_matches(|c| set.contains(&c)).into()))
-        }),
-        define("strpos(text, text) int", |a, _| Ok(Value::Int(position(text_at(a, 0), text_at(a, 1))))),
+        })
+        .in_programs("repeat"),
+        define("lpad(text, int, text?) text", |a, _| padded(a, true)).in_programs("lpad"),
+        define("rpad(text, int, text?) text", |a, _| padded(a, false)).in_programs("rpad"),
+        of_programs("btrim(text, text?) text", Function::Trim),
+        of_programs("ltrim(text, text?) text", Function::TrimLeft),
+        of_programs("rtrim(text, text?) text", Function::TrimRight),
+        of_programs("strpos(text, text) int", Function::Position),
         define("position(text, text) int", |a, _| Ok(Value::Int(position(text_at(a, 1), text_at(a, 0))))),
-        define("starts_with(text, text) bool", |a, _| {
-            Ok(Value::Boolean(text_at(a, 0).starts_with(text_at(a, 1))))
-        }),
-        define("split_part(text, text, int) text", split_part),
+        of_programs("starts_with(text, text) bool", Function::StartsWith),
+        of_programs("split_part(text, text, int) text", Function::SplitPart),
         define("overlay(text, text, int, int?) text", |a, _| {
             let (text, new) = (text_at(a, 0), text_at(a, 1));
             let from = (integer_at(a, 2) - 1).max(0) as usize;
@@ -136,13 +114,13 @@ pub fn definitions() -> Vec<Definition> {
             }))
         }),
         define("format(text, any...) text null", format_text),
-        define("md5(text) text", |a, _| Ok(Value::Text(hex(&digest(text_at(a, 0).as_bytes()))))),
+        of_programs("md5(text) text", Function::Md5),
         define("md5(bytea) text", |a, _| Ok(Value::Text(hex(&digest(&bytes_at(a, 0)))))),
         define("fabius_bytes(bytea, bytea) bytea", |a, _| {
             Ok(Value::Bytea([bytes_at(a, 0), bytes_at(a, 1)].concat()))
         }),
-        define("substr(bytea, int, int?) bytea", part_of_bytes),
-        define("substring(bytea, int, int?) bytea", part_of_bytes),
+        define("substr(bytea, int, int?) bytea", part_of_bytes).in_programs("substring"),
+        define("substring(bytea, int, int?) bytea", part_of_bytes).in_programs("substring"),
         define("position(bytea, bytea) int", |a, _| {
             Ok(Value::Int(place_of_bytes(&bytes_at(a, 0), &bytes_at(a, 1))))
         }),
@@ -417,11 +395,6 @@ fn with_backslashes(pattern: &str, escape: &str) -> String {
     result
 }
 
-/// How many characters `left(text, n)` keeps: a negative `n` leaves so many out at the end.
-fn counted(text: &str, n: i64) -> usize {
-    if n >= 0 { n as usize } else { text.chars().count().saturating_sub(n.unsigned_abs() as usize) }
-}
-
 fn joined(arguments: &[Value], call: &Call, from: usize, separator: &str) -> String {
     let texts = arguments.iter().zip(&call.types).skip(from).filter(|(value, _)| !value.is_null()).map(
         |(value, sql_type)| match value {
@@ -451,23 +424,8 @@ fn padded(a: &[Value], at_left: bool) -> Result<Value> {
     Ok(Value::Text(if at_left { padding + text } else { text.to_string() + &padding }))
 }
 
-fn set_of(a: &[Value]) -> Vec<char> {
-    if a.len() > 1 { text_at(a, 1).chars().collect() } else { vec![' '] }
-}
-
 fn position(text: &str, part: &str) -> i32 {
     text.find(part).map_or(0, |at| text[..at].chars().count() as i32 + 1)
-}
-
-fn split_part(a: &[Value], _: &Call) -> Result<Value> {
-    let (text, separator, n) = (text_at(a, 0), text_at(a, 1), integer_at(a, 2));
-    if n == 0 {
-        return Err(Error::new(SqlState::INVALID_PARAMETER, "field position must not be zero"));
-    }
-    let parts: Vec<&str> = if separator.is_empty() { vec![text] } else { text.split(separator).collect() };
-    let at =
-        if n > 0 { usize::try_from(n - 1).ok() } else { parts.len().checked_sub(n.unsigned_abs() as usize) };
-    Ok(Value::Text(at.and_then(|at| parts.get(at)).copied().unwrap_or_default().to_string()))
 }
 
 /// Words that PostgreSQL quotes as identifiers though they look like ones.

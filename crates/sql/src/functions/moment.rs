@@ -45,8 +45,9 @@ pub fn definitions() -> Vec<Definition> {
         define("date_part(text, date) float8", date_part),
         define("date_part(text, time) float8", date_part),
         define("date_part(text, interval) float8", date_part),
-        define("date_trunc(text, timestamp) timestamp", date_trunc),
-        define("date_trunc(text, timestamptz, text?) timestamptz", date_trunc),
+        define("date_trunc(text, timestamp) timestamp", date_trunc).in_programs("date_trunc"),
+        define("date_trunc(text, timestamptz) timestamptz", date_trunc).in_programs("date_trunc"),
+        define("date_trunc(text, timestamptz, text) timestamptz", date_trunc),
         define("date_trunc(text, interval) interval", |a, _| {
             let field = text_at(a, 0).to_lowercase();
             if field.trim_end_matches('s') == "week" {
@@ -248,7 +249,8 @@ fn date_bin(a: &[Value], _: &Call) -> Result<Value> {
     let Interval { months, days, micros } = interval_at(a, 0);
     let width = i128::from(days) * i128::from(DAY_MICROS) + i128::from(micros);
     if months != 0 {
-        return Err(crate::query::failure::unsupported(
+        return Err(Error::new(
+            SqlState::NOT_SUPPORTED,
             "timestamps cannot be binned into intervals containing months or years",
         ));
     }

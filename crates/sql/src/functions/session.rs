@@ -2,7 +2,7 @@
 
 use super::{Call, Definition, define, integer_at, text_at, truth_at};
 use crate::lock::AdvisoryKey;
-use crate::query::session_facts::AdvisoryLock;
+use crate::session_facts::AdvisoryLock;
 use fabius_value::{Error, Result, SqlState, Value};
 
 /// All of them.
@@ -103,10 +103,10 @@ pub fn definitions() -> Vec<Definition> {
         }),
         define("pg_is_other_temp_schema(oid) bool stable", |_, _| Ok(Value::Boolean(false))),
         define("pg_notify(text, text) void volatile", |_, _| {
-            Err(crate::query::failure::unsupported("pg_notify is not supported"))
+            Err(Error::new(SqlState::NOT_SUPPORTED, "pg_notify is not supported"))
         }),
         define("pg_sleep(float8) void volatile", |_, _| {
-            Err(crate::query::failure::unsupported("pg_sleep is not supported in this query"))
+            Err(Error::new(SqlState::NOT_SUPPORTED, "pg_sleep is not supported in this query"))
         }),
         define("pg_advisory_unlock_all() void volatile", |_, c| {
             c.environment.session.give_back_all_advisory();
@@ -132,7 +132,7 @@ fn schemas_in_sight(call: &Call) -> Vec<String> {
     path
 }
 
-type Signature = (&'static str, super::Body);
+type Signature = (&'static str, super::Kernel);
 
 const ADVISORY: &[Signature] = &[
     ("pg_advisory_lock(key) void volatile", |a, c| wait_for(c, lock(a, false, false))),
