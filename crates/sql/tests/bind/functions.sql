@@ -17,7 +17,18 @@ parameters text
 
 > SELECT round(price, 1), floor(price), extract(year from moment), moment + interval '1 month', date_trunc('day', moment) FROM kinds, stock WHERE kinds.id = 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11' AND stock.id = 1
 
-no program
+procedure statement(p1: bytea, p2: int, p3: text) -> list of (c1: numeric(38, 1), c2: numeric(38, 0), c3: numeric(38, 0) null, c4: timestamp null, c5: timestamp null) {
+    var result_1: list of (c1: numeric(38, 1), c2: numeric(38, 0), c3: numeric(38, 0) null, c4: timestamp null, c5: timestamp null) = []
+    if exists kinds[p1] {
+        if exists stock[p2] {
+            append result_1 (round(stock[p2].price, 1), floor(stock[p2].price), extract('year', kinds[p1].moment), add_months(kinds[p1].moment, 1), date_trunc(p3, kinds[p1].moment))
+        }
+    }
+    return result_1
+}
+arguments Constant(Bytea([160, 238, 188, 153, 156, 11, 78, 248, 187, 109, 107, 185, 189, 56, 10, 17]))
+          Constant(Int(1))
+          Constant(Text("day"))
 
 > SELECT id FROM t WHERE s LIKE '%a_b%' OR s ILIKE $1
 
@@ -34,7 +45,16 @@ parameters text
 
 > SELECT now() - interval '1 day', current_date, nextval('orders_number_seq'), random() < 0.5, gen_random_uuid()
 
-no program
+procedure statement(now1: timestamp, p2: bigint, p3: double precision, p4: numeric(18, 1), p5: bytea) -> list of (c1: timestamp, c2: date, c3: bigint, c4: boolean, c5: bytea) {
+    var result_1: list of (c1: timestamp, c2: date, c3: bigint, c4: boolean, c5: bytea) = []
+    append result_1 (add_micros(now1, (-86400000000)::bigint), now1::date, p2, p3 < p4, p5)
+    return result_1
+}
+arguments TransactionTime
+          NextValue(ObjectName { schema: "public", name: "orders_number_seq" })
+          Random
+          Constant(Numeric(Decimal { mantissa: 5, scale: 1 }))
+          RandomUuid
 
 > SELECT v::text, s::int, '5'::bigint, 1.5::int, cast($1 as numeric(10,2)) FROM t WHERE id = 1
 

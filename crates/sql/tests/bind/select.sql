@@ -265,7 +265,15 @@ arguments Set([[Constant(Int(1)), Constant(BigInt(2))], [Constant(Int(3)), Const
 
 > SELECT day + 1, moment + interval '1 day', day - day FROM kinds WHERE id = 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'
 
-no program
+procedure statement(p1: bytea, p2: int) -> list of (c1: date null, c2: timestamp null, c3: int null) {
+    var result_1: list of (c1: date null, c2: timestamp null, c3: int null) = []
+    if exists kinds[p1] {
+        append result_1 (kinds[p1].day + p2, add_micros(kinds[p1].moment, 86400000000::bigint), kinds[p1].day - kinds[p1].day)
+    }
+    return result_1
+}
+arguments Constant(Bytea([160, 238, 188, 153, 156, 11, 78, 248, 187, 109, 107, 185, 189, 56, 10, 17]))
+          Constant(Int(1))
 
 > SELECT c FROM kinds WHERE small = $1 AND flag
 
