@@ -187,6 +187,9 @@ impl Binder<'_> {
             }
             ast::Expr::Position { expr, r#in } => {
                 let (part, text) = (self.operand(expr)?, self.operand(r#in)?);
+                if part.sql_type == SqlType::Bytea || text.sql_type == SqlType::Bytea {
+                    return beyond("a place in bytes");
+                }
                 self.builtin("strpos", vec![text, part], place)
             }
             ast::Expr::Extract { field, expr, .. } => {

@@ -399,17 +399,12 @@ impl Binder<'_> {
         if bytes && any_text {
             return beyond("bytes as text");
         }
-        if !bytes && !any_text && !any_unknown {
-            if category(&left.sql_type) == Category::Json || matches!(left.sql_type, SqlType::Array(_)) {
-                return beyond("joining values of json or arrays");
-            }
-            return self.no_operator("||", &left, &right, place);
-        }
-        if [&left, &right]
-            .iter()
-            .any(|side| matches!(category(&side.sql_type), Category::Array | Category::Json))
-        {
+        let is_list = |side: &Bound| matches!(category(&side.sql_type), Category::Array | Category::Json);
+        if is_list(&left) || is_list(&right) {
             return beyond("joining values of json or arrays");
+        }
+        if !bytes && !any_text && !any_unknown {
+            return self.no_operator("||", &left, &right, place);
         }
         let mut sides = Vec::new();
         for side in [left, right] {

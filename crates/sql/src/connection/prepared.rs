@@ -192,6 +192,16 @@ impl Prepared {
     }
 }
 
+/// What comes of lowering a statement that is right to a program.
+enum Lowering {
+    /// The program.
+    Program(Program),
+    /// No program can express the statement.
+    Inexpressible,
+    /// The program would be larger than programs may be; how, if queries cannot run the statement either.
+    TooLarge(Error),
+}
+
 impl Program {
     fn new(
         database: &Database,
@@ -200,16 +210,20 @@ impl Program {
         text: &Arc<Source>,
         types: &mut ParameterTypes,
         form: Option<&NormalForm>,
-    ) -> Result<Option<Program>> {
+    ) -> Result<Lowering> {
         let lowered = match crate::plpgsql::lower_call(source, text, catalog, types, form)? {
             Some(call) => call,
             None => match bind::lower(source, text, catalog, types, form)? {
                 Some(lowered) => lowered,
-                None => return Ok(None),
+                None => return Ok(Lowering::Inexpressible),
             },
         };
-        let statement = database.statement(&lowered.definition)?;
-        Ok(Some(Program {
+        let statement = match database.statement(&lowered.definition) {
+            // The text is right, so that this is one of the bounds that programs have and queries do not.
+            Err(error) if error.state() == SqlState::PROGRAM_LIMIT => return Ok(Lowering::TooLarge(error)),
+            statement => statement?,
+        };
+        Ok(Lowering::Program(Program {
             lowered,
             statement,
             source: source.clone(),
@@ -259,9 +273,13 @@ impl Program {
             types.allow_null(index);
         }
         types.has_own_clock = self.has_own_clock;
-        let made = Program::new(database, catalog, &self.source, &self.text, &mut types, None)?
-            .ok_or_else(|| Error::new(SqlState::NOT_SUPPORTED, "null for this parameter is not supported"))?;
-        let made = Arc::new(made);
+        let made = match Program::new(database, catalog, &self.source, &self.text, &mut types, None)? {
+            Lowering::Program(made) => Arc::new(made),
+            Lowering::TooLarge(error) => return Err(error),
+            Lowering::Inexpressible => {
+                return Err(Error::new(SqlState::NOT_SUPPORTED, "null for this parameter is not supported"));
+            }
+        };
         self.variants.lock().insert(nulls.to_vec(), made.clone());
         Ok(made)
     }
@@ -443,14 +461,10 @@ impl Plan {
         types.has_own_clock = !session.text_style().is_usual();
         let program = Program::new(database, catalog, statement, &source, &mut types, form)
             .map_err(|error| crate::bind::wording::in_words(error, catalog));
-        // Queries have functions that programs do not, and may be longer.
-        let (program, unknown) = match program {
-            Err(error)
-                if [SqlState::UNDEFINED_FUNCTION, SqlState::PROGRAM_LIMIT].contains(&error.state()) =>
-            {
-                (None, Some(error))
-            }
-            other => (other?, None),
+        let (program, too_large) = match program? {
+            Lowering::Program(program) => (Some(program), None),
+            Lowering::Inexpressible => (None, None),
+            Lowering::TooLarge(error) => (None, Some(error)),
         };
         if let Some(mut program) = program {
             program.types = types.finish();
@@ -476,7 +490,7 @@ impl Plan {
         }
         let error = match Plan::of_query(database, catalog, statement, given, session) {
             Ok(plan) => return Ok(plan),
-            Err(error) => unknown.unwrap_or(error),
+            Err(error) => too_large.unwrap_or(error),
         };
         let is_beyond = [SqlState::NOT_SUPPORTED, SqlState::UNDEFINED_FUNCTION].contains(&error.state());
         if is_beyond && let Some((apart, tag)) = returning_apart(statement)? {
