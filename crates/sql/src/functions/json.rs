@@ -31,6 +31,17 @@ pub fn definitions() -> Vec<Definition> {
         define("jsonb_build_object() jsonb", |_, _| Ok("{}".into())),
         define("json_build_array(any...) json null", |a, call| Ok(Value::Text(array(a, call)))),
         define("jsonb_build_array(any...) jsonb null", |a, call| jsonb(array(a, call))),
+        define("json_object(text[]) json", |a, _| {
+            let texts = elements_at(a, 0);
+            if texts.len() % 2 != 0 {
+                return Err(Error::new(SqlState(*b"2202E"), "array must have even number of elements"));
+            }
+            let (keys, values) = texts.chunks(2).map(|pair| (pair[0].clone(), pair[1].clone())).unzip();
+            object_of_texts(keys, values).map(Value::Text)
+        }),
+        define("json_object(text[], text[]) json", |a, _| {
+            object_of_texts(elements_at(a, 0), elements_at(a, 1)).map(Value::Text)
+        }),
         define("json_typeof(json) text", |a, _| Ok(kind(&parsed(a, 0)?).into())),
         define("jsonb_typeof(jsonb) text", |a, _| Ok(kind(&parsed(a, 0)?).into())),
         define("json_array_length(json) int", array_length),
@@ -471,6 +482,20 @@ fn kind(json: &Json) -> &'static str {
         Json::Array(_) => "array",
         Json::Object(_) => "object",
     }
+}
+
+/// An object of texts and nulls.
+fn object_of_texts(keys: Vec<Value>, values: Vec<Value>) -> Result<String> {
+    if keys.len() != values.len() {
+        return Err(Error::new(SqlState(*b"2202E"), "mismatched array dimensions"));
+    }
+    let member = |(key, value): (Value, Value)| match (key, value) {
+        (Value::Text(key), Value::Text(value)) => Ok(format!("{} : {}", Json::from(key), Json::from(value))),
+        (Value::Text(key), _) => Ok(format!("{} : null", Json::from(key))),
+        _ => Err(Error::new(SqlState(*b"22004"), "null value not allowed for object key")),
+    };
+    let members: Vec<String> = keys.into_iter().zip(values).map(member).collect::<Result<_>>()?;
+    Ok(format!("{{{}}}", members.join(", ")))
 }
 
 fn array_length(a: &[Value], _: &Call) -> Result<Value> {

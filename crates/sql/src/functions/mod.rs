@@ -217,3 +217,50 @@ pub(crate) fn elements_at(arguments: &[Value], at: usize) -> Vec<Value> {
 pub(crate) fn array_of(values: impl IntoIterator<Item = Value>) -> Value {
     Value::List(values.into_iter().map(|value| vec![value]).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    /// Columns of a line of the documentation.
+    const WIDTH: usize = 118;
+
+    /// The functions by name, without those that only operators and other functions call.
+    fn listed() -> String {
+        let names: BTreeSet<&str> =
+            FUNCTIONS.keys().map(String::as_str).filter(|name| !name.starts_with("fabius_")).collect();
+        let (mut text, mut width) = (String::new(), 0);
+        for (at, name) in names.iter().enumerate() {
+            let word = format!("`{name}`{}", if at + 1 < names.len() { "," } else { "." });
+            if width > 0 && width + 1 + word.len() > WIDTH {
+                text.push('\n');
+                width = 0;
+            } else if width > 0 {
+                text.push(' ');
+                width += 1;
+            }
+            width += word.len();
+            text += &word;
+        }
+        text + "\n"
+    }
+
+    /// Goal: `docs/sql.md` lists the functions of the table. `UPDATE_GOLDEN=1` writes the list.
+    #[test]
+    fn the_documentation_lists_all_functions() {
+        const BEGIN: &str = "<!-- crates/sql/src/functions -->\n";
+        const END: &str = "<!-- end of functions -->\n";
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/sql.md");
+        let text = std::fs::read_to_string(&path).expect("docs/sql.md");
+        let (before, rest) = text.split_once(BEGIN).expect("the beginning of the list");
+        let (list, after) = rest.split_once(END).expect("the end of the list");
+        let expected = listed();
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            std::fs::write(&path, format!("{before}{BEGIN}{expected}{END}{after}")).expect("it is written");
+            return;
+        }
+        assert_eq!(list, expected, "UPDATE_GOLDEN=1 writes the list");
+    }
+}

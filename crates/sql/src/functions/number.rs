@@ -1,6 +1,6 @@
 //! Functions of numbers.
 
-use super::{Definition, define, double_at, integer_at, of_programs};
+use super::{Definition, define, double_at, integer_at, of_programs, text_at};
 use fabius_program::ir::Function;
 use fabius_value::value_text::numeric_overflow;
 use fabius_value::{Decimal, Error, Result, SqlState, Value};
@@ -129,6 +129,19 @@ pub fn definitions() -> Vec<Definition> {
         define("atan2(float8, float8) float8", |a, _| {
             Ok(Value::Double(double_at(a, 0).atan2(double_at(a, 1))))
         }),
+        define("sinh(float8) float8", |a, _| Ok(Value::Double(pxfm::f_sinh(double_at(a, 0))))),
+        define("cosh(float8) float8", |a, _| Ok(Value::Double(pxfm::f_cosh(double_at(a, 0))))),
+        define("tanh(float8) float8", |a, _| Ok(Value::Double(pxfm::f_tanh(double_at(a, 0))))),
+        define("asinh(float8) float8", |a, _| Ok(Value::Double(pxfm::f_asinh(double_at(a, 0))))),
+        define("acosh(float8) float8", |a, _| match double_at(a, 0) {
+            value if value < 1.0 => Err(Error::new(SqlState::OUT_OF_RANGE, "input is out of range")),
+            value => Ok(Value::Double(pxfm::f_acosh(value))),
+        }),
+        define("atanh(float8) float8", |a, _| match double_at(a, 0) {
+            value if value.abs() > 1.0 => Err(Error::new(SqlState::OUT_OF_RANGE, "input is out of range")),
+            value => Ok(Value::Double(pxfm::f_atanh(value))),
+        }),
+        define("cot(float8) float8", |a, _| Ok(Value::Double(1.0 / pxfm::f_tan(double_at(a, 0))))),
         define("degrees(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).to_degrees()))),
         define("radians(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).to_radians()))),
         define("pi() float8", |_, _| Ok(Value::Double(std::f64::consts::PI))),
@@ -204,7 +217,33 @@ pub fn definitions() -> Vec<Definition> {
             }
             Ok(Value::Null)
         }),
+        define("pg_size_bytes(text) bigint", |a, _| bytes_of_size(text_at(a, 0)).map(Value::BigInt)),
     ]
+}
+
+/// The bytes of a size with a unit: `1.5 MB`.
+fn bytes_of_size(text: &str) -> Result<i64> {
+    let invalid = || Error::new(SqlState::INVALID_PARAMETER, format!("invalid size: \"{text}\""));
+    let trimmed = text.trim();
+    let end = trimmed.find(|c: char| !(c.is_ascii_digit() || "+-.eE".contains(c))).unwrap_or(trimmed.len());
+    let (number, unit) = trimmed.split_at(end);
+    let number = Decimal::parse(number).ok_or_else(invalid)?;
+    let power = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" | "bytes" => 0,
+        "kb" => 1,
+        "mb" => 2,
+        "gb" => 3,
+        "tb" => 4,
+        "pb" => 5,
+        _ => {
+            return Err(invalid()
+                .with_detail(format!("Invalid size unit: \"{}\".", unit.trim()))
+                .with_hint("Valid units are \"bytes\", \"B\", \"kB\", \"MB\", \"GB\", \"TB\", and \"PB\"."));
+        }
+    };
+    let bytes = number.mantissa.checked_mul(1 << (10 * power));
+    let whole = bytes.and_then(|mantissa| Decimal { mantissa, ..number }.rescale(0));
+    whole.and_then(|whole| i64::try_from(whole.mantissa).ok()).ok_or_else(|| out_of_range("bigint"))
 }
 
 /// The one value that stands for all that are equal to a number in SQL, in an order that tells bits apart.

@@ -4,6 +4,7 @@ use super::{Call, Definition, array_of, define, elements_at, integer_at, of_prog
 use crate::text_format::cast_text;
 use fabius_program::ir::Function;
 use fabius_value::{Error, Result, SqlState, Value};
+use md5::Digest;
 use parking_lot::Mutex;
 use regex::{Regex, RegexBuilder};
 use std::collections::HashMap;
@@ -116,6 +117,31 @@ pub fn definitions() -> Vec<Definition> {
         define("format(text, any...) text null", format_text),
         of_programs("md5(text) text", Function::Md5),
         define("md5(bytea) text", |a, _| Ok(Value::Text(hex(&digest(&bytes_at(a, 0)))))),
+        define("sha224(bytea) bytea", |a, _| Ok(Value::Bytea(sha2::Sha224::digest(bytes_at(a, 0)).to_vec()))),
+        define("sha256(bytea) bytea", |a, _| Ok(Value::Bytea(sha2::Sha256::digest(bytes_at(a, 0)).to_vec()))),
+        define("sha384(bytea) bytea", |a, _| Ok(Value::Bytea(sha2::Sha384::digest(bytes_at(a, 0)).to_vec()))),
+        define("sha512(bytea) bytea", |a, _| Ok(Value::Bytea(sha2::Sha512::digest(bytes_at(a, 0)).to_vec()))),
+        define("get_bit(bytea, bigint) int", |a, _| {
+            let (bytes, at) = (bytes_at(a, 0), integer_at(a, 1));
+            let byte = usize::try_from(at / 8).ok().filter(|_| at >= 0).and_then(|byte| bytes.get(byte));
+            let byte = byte.ok_or_else(|| no_byte(at, bytes.len() * 8))?;
+            Ok(Value::Int((byte >> (at % 8) & 1).into()))
+        }),
+        define("set_bit(bytea, bigint, int) bytea", |a, _| {
+            let (mut bytes, at, bit) = (bytes_at(a, 0), integer_at(a, 1), integer_at(a, 2));
+            let count = bytes.len() * 8;
+            let byte = usize::try_from(at / 8).ok().filter(|_| at >= 0).and_then(|byte| bytes.get_mut(byte));
+            let byte = byte.ok_or_else(|| no_byte(at, count))?;
+            if !(0..=1).contains(&bit) {
+                return Err(Error::new(SqlState::INVALID_PARAMETER, "new bit must be 0 or 1"));
+            }
+            *byte = *byte & !(1 << (at % 8)) | (bit as u8) << (at % 8);
+            Ok(Value::Bytea(bytes))
+        }),
+        define("parse_ident(text, bool?) text[]", |a, _| {
+            let is_whole = a.len() < 2 || truth_at(a, 1);
+            Ok(array_of(identifiers(text_at(a, 0), is_whole)?.into_iter().map(Value::from)))
+        }),
         define("fabius_bytes(bytea, bytea) bytea", |a, _| {
             Ok(Value::Bytea([bytes_at(a, 0), bytes_at(a, 1)].concat()))
         }),
@@ -349,6 +375,51 @@ fn place_of_bytes(part: &[u8], bytes: &[u8]) -> i32 {
     }
 }
 
+/// The parts of a qualified name, as SQL reads them: what is not quoted is folded to lower case.
+fn identifiers(text: &str, is_whole: bool) -> Result<Vec<String>> {
+    let wrong = |why: &str| {
+        let message = format!("string is not a valid identifier: \"{text}\"");
+        let error = Error::new(SqlState::INVALID_PARAMETER, message);
+        if why.is_empty() { error } else { error.with_detail(why) }
+    };
+    let mut rest = text.trim_start();
+    let mut parts = Vec::new();
+    loop {
+        if let Some(quoted) = rest.strip_prefix('"') {
+            let (mut part, mut after) = (String::new(), quoted);
+            loop {
+                let end = after.find('"').ok_or_else(|| wrong("String has unclosed double quotes."))?;
+                part += &after[..end];
+                after = &after[end + 1..];
+                let Some(more) = after.strip_prefix('"') else { break };
+                part.push('"');
+                after = more;
+            }
+            if part.is_empty() {
+                return Err(wrong("Quoted identifier must not be empty."));
+            }
+            parts.push(part);
+            rest = after;
+        } else {
+            let continues = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+            let end = rest.find(|c| !continues(c)).unwrap_or(rest.len());
+            let starts = rest.chars().next().is_some_and(|first| first.is_alphabetic() || first == '_');
+            if !starts {
+                let place = if parts.is_empty() { "" } else { "No valid identifier after \".\"." };
+                return Err(wrong(place));
+            }
+            parts.push(rest[..end].to_lowercase());
+            rest = &rest[end..];
+        }
+        rest = rest.trim_start();
+        match rest.strip_prefix('.') {
+            Some(after) => rest = after.trim_start(),
+            None if rest.is_empty() || !is_whole => return Ok(parts),
+            None => return Err(wrong("")),
+        }
+    }
+}
+
 fn no_byte(at: i64, count: usize) -> Error {
     let most = count as i64 - 1;
     Error::new(SqlState(*b"2202E"), format!("index {at} out of valid range, 0..{most}"))
@@ -359,7 +430,6 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 fn digest(bytes: &[u8]) -> Vec<u8> {
-    use md5::Digest;
     md5::Md5::digest(bytes).to_vec()
 }
 
