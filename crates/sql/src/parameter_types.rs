@@ -77,6 +77,12 @@ impl ParameterTypes {
         self.has_only_nullable = true;
     }
 
+    /// The parameters that are no arrays, as far as types are known.
+    pub fn scalars(&self) -> impl Iterator<Item = usize> + '_ {
+        let is_scalar = |sql_type: &SqlType| !matches!(sql_type, SqlType::Array(_));
+        self.types.iter().enumerate().filter(move |(_, it)| is_scalar(it)).map(|(index, _)| index)
+    }
+
     /// Whether the parameter at `index` (0 for `$1`) may be null.
     pub fn may_be_null(&self, index: usize) -> bool {
         self.has_only_nullable || self.nulls.contains(&index)

@@ -59,7 +59,14 @@ pub fn lower_insert_rows(
         types.learn(with_nulls);
         return Ok(lowered);
     }
-    // Not everything can be done with a parameter that may be null.
+    // Not everything can be done with a parameter that may be null: arrays of programs are not.
+    let mut with_some = types.clone();
+    with_nulls.scalars().for_each(|index| with_some.allow_null(index));
+    let binder = Binder::new(catalog, &source.text, &mut with_some);
+    if let Ok(lowered) = binder.insert_rows(rows, source) {
+        types.learn(with_some);
+        return Ok(lowered);
+    }
     let binder = Binder::new(catalog, &source.text, types);
     binder.insert_rows(rows, source).map_err(Stop::into_error)
 }
