@@ -77,8 +77,8 @@ impl ClusterProcess {
         links.for_each(|(_, _, link)| link.cut(is_cut));
     }
 
-    /// Cuts or mends what one node has begun with another: what it asks does not arrive, nor what it is answered. What the other begins
-    /// with it still does.
+    /// Cuts or mends what one node has begun with another: what it asks does not arrive, nor what it is answered.
+    /// What the other begins with it still does.
     pub fn cut(&self, from: usize, to: usize, is_cut: bool) {
         let links = self.links.iter().filter(|(near, far, _)| (*near, *far) == (from, to));
         links.for_each(|(_, _, link)| link.cut(is_cut));

@@ -1,7 +1,7 @@
 //! `fabius bench compare`: the same work on every engine there is, one line for each.
 //!
-//! An engine that stops does not end the comparison: its line says why. What each engine orders, waits for, begins again on
-//! and costs stands below, as the engines' page has it.
+//! An engine that stops does not end the comparison: its line says why. What each engine orders, waits for, begins
+//! again on and costs stands below, as the engines' page has it.
 
 use crate::interrupt::Interrupt;
 use crate::run::{self, Report, RunOptions, Stage};

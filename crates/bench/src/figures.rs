@@ -1,7 +1,7 @@
 //! The figures, one file each, with the axes and the claims of the paper's.
 //!
-//! Those of one paper share what its evaluation has in common: `lads.rs`, `doppel.rs`; interactive transactions are in `crates/bench/src/interactive`. Where two figures show the
-//! same runs, one file makes both.
+//! Those of one paper share what its evaluation has in common: `lads.rs`, `doppel.rs`; interactive transactions are
+//! in `crates/bench/src/interactive`. Where two figures show the same runs, one file makes both.
 
 pub mod calvin_10;
 pub mod calvin_2;

@@ -1,5 +1,5 @@
-//! A TCP link between two processes of this machine that can be cut, and be as slow as a long one: while it is cut nothing arrives
-//! and nobody is told.
+//! A TCP link between two processes of this machine that can be cut, and be as slow as a long one: while it is cut
+//! nothing arrives and nobody is told.
 
 use fabius::{Error, Result, SqlState};
 use std::io::{ErrorKind, Read, Write};
@@ -150,7 +150,8 @@ fn give(mut to: &TcpStream, parts: &Receiver<Part>, state: &State) {
 mod tests {
     use super::*;
 
-    /// Goal: bytes arrive, both ways; not while the link is cut, and then all of them; an end that is closed closes the other.
+    /// Goal: bytes arrive, both ways; not while the link is cut, and then all of them; an end that is closed closes
+    /// the other.
     #[test]
     fn what_is_cut_carries_nothing_until_it_is_mended() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, fabius_env::free_port().expect("a port")));
@@ -176,7 +177,8 @@ mod tests {
         assert_eq!(far.read(&mut heard).expect("an end"), 0);
     }
 
-    /// Goal: bytes are on their way for as long as they shall be, and an end is seen behind all that was sent before it.
+    /// Goal: bytes are on their way for as long as they shall be, and an end is seen behind all that was sent before
+    /// it.
     #[test]
     fn what_is_delayed_arrives_later() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, fabius_env::free_port().expect("a port")));

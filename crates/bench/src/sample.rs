@@ -40,8 +40,8 @@ impl Percentiles {
 }
 
 impl Sample {
-    /// What some runs gave: the throughput is the middle one, so that one slow second of the machine does not count; the rest is
-    /// of all of them together. `None` if there was none.
+    /// What some runs gave: the throughput is the middle one, so that one slow second of the machine does not count;
+    /// the rest is of all of them together. `None` if there was none.
     pub fn of_runs(runs: &[Measured]) -> Option<Sample> {
         let mut seen = runs.first()?.seen.clone();
         runs[1..].iter().for_each(|run| seen.merge(&run.seen));

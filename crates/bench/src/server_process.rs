@@ -220,8 +220,9 @@ pub fn end_all() {
     }
 }
 
-/// Whether a server answers: whether it has TLS (PostgreSQL's protocol, 55.2.10). To connect is not enough: what another thread
-/// listens on to find a port stays open in a process that is being started until that runs its own program.
+/// Whether a server answers: whether it has TLS (PostgreSQL's protocol, 55.2.10). To connect is not enough: what
+/// another thread listens on to find a port stays open in a process that is being started until that runs its own
+/// program.
 fn answers(address: SocketAddr) -> bool {
     let ask = || -> std::io::Result<u8> {
         let mut stream = TcpStream::connect_timeout(&address, ANSWER)?;

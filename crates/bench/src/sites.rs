@@ -1,4 +1,5 @@
-//! A cluster whose nodes are in this process, at sites that are so far apart: messages between them take as long as the distance.
+//! A cluster whose nodes are in this process, at sites that are so far apart: messages between them take as long as
+//! the distance.
 
 use fabius::{
     Connect, Database, Error, Member, MemberChange, NodeId, Options, Result, SqlState, block_on, identity,

@@ -6,8 +6,9 @@
 //!            +--run--> Swept --table, chart, claim--> figure
 //! ```
 //!
-//! Engines are named as users name them, and settings of their own follow the name (`graph batch_latency_us=500`). Points
-//! with more threads than there are cores are left out, and the figure says so; claims that need them are not measured.
+//! Engines are named as users name them, and settings of their own follow the name (`graph batch_latency_us=500`).
+//! Points with more threads than there are cores are left out, and the figure says so; claims that need them are not
+//! measured.
 
 use crate::chart::{Axis, Chart, Series};
 use crate::claim::Claim;
@@ -145,9 +146,9 @@ impl Sweep<'_> {
         self.measure(laboratory, 1, 1)
     }
 
-    /// The same with the points of an engine in turn, in so many rounds, panels over the same rows together: for what is
-    /// claimed along its lines, whatever the others do. A machine that becomes slower or faster for a while does so for all
-    /// points alike.
+    /// The same with the points of an engine in turn, in so many rounds, panels over the same rows together: for what
+    /// is claimed along its lines, whatever the others do. A machine that becomes slower or faster for a while does
+    /// so for all points alike.
     ///
     /// # Errors
     /// As [`Sweep::run`].
@@ -207,8 +208,8 @@ impl Sweep<'_> {
         Ok(swept)
     }
 
-    /// Measures the points of panels on these targets, in so many rounds over all of them, up to so many threads: by panel,
-    /// the line of each target.
+    /// Measures the points of panels on these targets, in so many rounds over all of them, up to so many threads: by
+    /// panel, the line of each target.
     fn lines(
         &self,
         laboratory: &mut Laboratory<'_>,

@@ -14,7 +14,8 @@ use std::ops::Range;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting(MiMalloc);
 
-/// An allocator that counts what each thread takes: work that is bounded asks for it (`fabius_env::memory::taken_by_thread`).
+/// An allocator that counts what each thread takes: work that is bounded asks for it
+/// (`fabius_env::memory::taken_by_thread`).
 struct Counting(MiMalloc);
 
 // SAFETY: all is left to an allocator that keeps the contract; counting neither allocates nor panics.

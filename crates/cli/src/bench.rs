@@ -74,7 +74,8 @@ pub struct Peers {
     /// Print one JSON object per script
     #[arg(long)]
     json: bool,
-    /// Three servers of each hold a copy, and a commit is synced on two of them: three nodes of Fabius, and PostgreSQL with two standbys
+    /// Three servers of each hold a copy, and a commit is synced on two of them: three nodes of Fabius, and
+    /// PostgreSQL with two standbys
     #[arg(long)]
     replicated: bool,
     /// Where to make the databases [default: the system's place for temporary files]

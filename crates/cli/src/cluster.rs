@@ -60,7 +60,8 @@ pub struct Init {
     /// The members of the cluster: their numbers, and where the others reach them
     #[arg(long, value_name = "NODE=HOST:PORT,...")]
     members: String,
-    /// The node is to join a cluster that is there, and is reached here; the members are those that the cluster began with
+    /// The node is to join a cluster that is there, and is reached here; the members are those that the cluster began
+    /// with
     #[arg(long, value_name = "HOST:PORT", requires = "id")]
     join: Option<String>,
     /// The cluster's identity, which the first node's `init` has printed [default: a new one]

@@ -1,5 +1,5 @@
-//! Ctrl-C, and the other signals that ask the program to end: the first lets what was begun be finished, the second does
-//! not.
+//! Ctrl-C, and the other signals that ask the program to end: the first lets what was begun be finished, the second
+//! does not.
 
 use crate::message::{end_at_once, tell};
 use fabius_bench::interrupt::Interrupt;

@@ -140,7 +140,8 @@ pub fn run(arguments: &Serve) -> Result<ExitCode> {
 enum Ended {
     /// It was told to end.
     Told,
-    /// It is a node of a cluster that has to be filled from another one's checkpoint, or repaired, which opening it does.
+    /// It is a node of a cluster that has to be filled from another one's checkpoint, or repaired, which opening it
+    /// does.
     OpensAgain,
 }
 
@@ -194,8 +195,8 @@ fn run_once(
     served.map(|_| Ended::Told)
 }
 
-/// Why a node of a cluster has stopped, if opening it again helps: others do not have any more what it needs next, its disk is damaged,
-/// or it has run what was not agreed on.
+/// Why a node of a cluster has stopped, if opening it again helps: others do not have any more what it needs next,
+/// its disk is damaged, or it has run what was not agreed on.
 fn why_it_opens_again(database: &Database, configuration: &Configuration) -> Option<Error> {
     let directory = &configuration.directory;
     database.failure().filter(|failure| {
@@ -207,7 +208,8 @@ fn without_threads(error: std::io::Error) -> Error {
     Error::new(SqlState::IO_ERROR, "threads cannot be started").with_detail(error.to_string())
 }
 
-/// Closes the database, unless somebody holds it or has no time for that: what was acknowledged is in the log either way.
+/// Closes the database, unless somebody holds it or has no time for that: what was acknowledged is in the log either
+/// way.
 ///
 /// # Errors
 /// What ended the log, or stopped the database.
@@ -328,8 +330,8 @@ async fn serve(
         text += &format!("metrics and health are on http://{http}/metrics and http://{http}/health\n");
     }
     out(&text);
-    // A thread that has taken a statement in and computes does not look at sockets any more, and one that sleeps does not begin
-    // to unless it is woken.
+    // A thread that has taken a statement in and computes does not look at sockets any more, and one that sleeps does
+    // not begin to unless it is woken.
     let mut beat = tokio::time::interval(BEAT);
     let mut has_told = false;
     loop {

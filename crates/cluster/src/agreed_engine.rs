@@ -1,7 +1,7 @@
 //! An engine whose calls are agreed on before they run.
 //!
-//! To whoever hands calls in it is an engine like any other. What is handed in goes to the leader, and comes back as an entry
-//! that every node's own engine takes at the same place in the order.
+//! To whoever hands calls in it is an engine like any other. What is handed in goes to the leader, and comes back as
+//! an entry that every node's own engine takes at the same place in the order.
 
 use crate::{Node, Replication, Status};
 use fabius_engine::batch::Outcomes;
@@ -50,9 +50,9 @@ impl AgreedEngine {
         self.replication == Replication::Asynchronous && self.node.leads()
     }
 
-    /// From now on what is handed in is agreed on in the term in which this node leads, or refused: for callers whose calls
-    /// stand on what is in this node's memory, as locks and what names mean. What stands on nothing there is handed in by
-    /// [`submit_anywhere`](Self::submit_anywhere).
+    /// From now on what is handed in is agreed on in the term in which this node leads, or refused: for callers whose
+    /// calls stand on what is in this node's memory, as locks and what names mean. What stands on nothing there is
+    /// handed in by [`submit_anywhere`](Self::submit_anywhere).
     pub fn hand_in_where_it_leads(&self) {
         self.leads_only.store(true, Release);
     }
@@ -81,8 +81,8 @@ impl AgreedEngine {
         self.node.hand_in(batch, None);
     }
 
-    /// Hands calls in that stand on what has been in this node's memory since it leads in this term: they are agreed on in it, or refused
-    /// ([`other_leader`](crate::other_leader)).
+    /// Hands calls in that stand on what has been in this node's memory since it leads in this term: they are agreed
+    /// on in it, or refused ([`other_leader`](crate::other_leader)).
     pub fn submit_in(&self, batch: Arc<Batch>, term: u64) {
         self.node.hand_in(batch, Some(term));
     }

@@ -1,7 +1,7 @@
 //! Fabius' segments as Raft's log.
 //!
-//! Each batch of the log is one entry of Raft (`envelope.rs`). What was appended lately is kept in memory, to be sent to others
-//! and to be taken; older entries are read from the segments, forward from the nearest known place:
+//! Each batch of the log is one entry of Raft (`envelope.rs`). What was appended lately is kept in memory, to be sent
+//! to others and to be taken; older entries are read from the segments, forward from the nearest known place:
 //!
 //! ```text
 //! index   |begins      64        128                      recent ...... last
@@ -190,8 +190,8 @@ impl AgreedLog {
         index <= self.index.last.index
     }
 
-    /// Appends entries; those that were there from the index of the first on are removed before. They are durable when the log
-    /// says so of [`last`](Self::last)'s sequence number.
+    /// Appends entries; those that were there from the index of the first on are removed before. They are durable
+    /// when the log says so of [`last`](Self::last)'s sequence number.
     ///
     /// # Errors
     /// What ended the log.

@@ -1,7 +1,7 @@
 //! Agreement on the log: Raft, stepped by its owner and by nobody else.
 //!
-//! Nothing here waits, keeps time or has a thread, so that a simulation can drive it. What comes in are messages, ticks and
-//! proposals; [`Agreement::turn`] then does what they have led to:
+//! Nothing here waits, keeps time or has a thread, so that a simulation can drive it. What comes in are messages,
+//! ticks and proposals; [`Agreement::turn`] then does what they have led to:
 //!
 //! ```text
 //!   proposals, messages, ticks
@@ -14,9 +14,9 @@
 //!        '--------------------------------------->  entries that are agreed on
 //! ```
 //!
-//! Entries are appended to the log without waiting for them: the log syncs them in groups, and meanwhile more is appended. What a
-//! node promises others, that it has voted or that it holds an entry, leaves it behind the sync (Ongaro, "Consensus: bridging
-//! theory and practice", 2014, section 10.2).
+//! Entries are appended to the log without waiting for them: the log syncs them in groups, and meanwhile more is
+//! appended. What a node promises others, that it has voted or that it holds an entry, leaves it behind the sync
+//! (Ongaro, "Consensus: bridging theory and practice", 2014, section 10.2).
 
 use crate::agreed_log::{AgreedLog, Collected};
 use crate::hard_state::{Fill, HardState};
@@ -68,10 +68,11 @@ pub(crate) struct Agreement {
     /// The last entry that a turn has given as agreed on.
     agreed: u64,
     replication: Replication,
-    /// The last entry that a turn has given to be taken; with asynchronous replication a leader is ahead of what is agreed on.
+    /// The last entry that a turn has given to be taken; with asynchronous replication a leader is ahead of what is
+    /// agreed on.
     given: Point,
-    /// If it was agreed on that this node is no member any more: the ticks since another node has asked something of it. Others may
-    /// not know it yet, and need its vote to find out; when nobody asks, it is over.
+    /// If it was agreed on that this node is no member any more: the ticks since another node has asked something of
+    /// it. Others may not know it yet, and need its vote to find out; when nobody asks, it is over.
     leaving: Option<u64>,
     /// Ticks so far, and at which of them each node was heard last.
     ticks: u64,
@@ -124,8 +125,8 @@ pub struct Standing {
     pub first: u64,
     /// The last entry of its log.
     pub last: u64,
-    /// Ticks since it is sure to have known what was agreed on: since it has heard of the leader, or, where it leads, since a majority
-    /// has answered it.
+    /// Ticks since it is sure to have known what was agreed on: since it has heard of the leader, or, where it leads,
+    /// since a majority has answered it.
     pub silent: u64,
 }
 
@@ -267,8 +268,8 @@ impl Agreement {
         self.raft.store().log()
     }
 
-    /// Does something with Raft. Its library panics where its log cannot be read, and where it meets what cannot be: then this
-    /// node must not go on, and nothing is asked of the library again.
+    /// Does something with Raft. Its library panics where its log cannot be read, and where it meets what cannot be:
+    /// then this node must not go on, and nothing is asked of the library again.
     fn guarded<R>(&mut self, work: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
         if self.leaving.is_some_and(|silence| silence > LEAVING_TICKS) {
             return Err(Error::new(SqlState::NOT_IN_STATE, "this node was removed from its cluster")
@@ -359,9 +360,10 @@ impl Agreement {
         Ok(())
     }
 
-    /// Whether a node answers a heartbeat for the first time in this tick. For each answer the library sends a node that is behind as many
-    /// entries as a message holds, the same ones again while it does not know what the node has. Every batch of reads makes a heartbeat,
-    /// and a node that comes back answers thousands at once: so it is sent much once in a tick, and otherwise one entry.
+    /// Whether a node answers a heartbeat for the first time in this tick. For each answer the library sends a node
+    /// that is behind as many entries as a message holds, the same ones again while it does not know what the node
+    /// has. Every batch of reads makes a heartbeat, and a node that comes back answers thousands at once: so it is
+    /// sent much once in a tick, and otherwise one entry.
     fn is_first_beat(&mut self, node: u64) -> bool {
         self.beats.insert(node, self.ticks) != Some(self.ticks)
     }
@@ -477,8 +479,8 @@ impl Agreement {
             .map_err(|error| not_now().with_detail(error.to_string()))
     }
 
-    /// Asks up to where entries have to be taken before what somebody reads now is the newest; [`Turn::reads`] tells, if no
-    /// message is lost.
+    /// Asks up to where entries have to be taken before what somebody reads now is the newest; [`Turn::reads`] tells,
+    /// if no message is lost.
     pub(crate) fn request_read(&mut self, request: Vec<u8>) {
         self.raft.read_index(request);
     }
@@ -576,8 +578,9 @@ impl Agreement {
         turn.given.push(entry);
     }
 
-    /// With asynchronous replication, gives what is durable where this node leads, agreed on or not. What it checks itself by is only
-    /// ever done for what is agreed on: checkpoints and changes of members hold back what is behind them.
+    /// With asynchronous replication, gives what is durable where this node leads, agreed on or not. What it checks
+    /// itself by is only ever done for what is agreed on: checkpoints and changes of members hold back what is behind
+    /// them.
     fn run_ahead(&mut self, turn: &mut Turn) -> Result<()> {
         if self.replication == Replication::Agreed || self.raft.raft.state != StateRole::Leader {
             return Ok(());
@@ -599,7 +602,8 @@ impl Agreement {
         Ok(())
     }
 
-    /// A node that is sent a snapshot answers only once it has caught up. Until then the leader tries again, as if it had failed.
+    /// A node that is sent a snapshot answers only once it has caught up. Until then the leader tries again, as if it
+    /// had failed.
     fn go_on_probing(&mut self, messages: &[Message]) {
         let told = messages.iter().filter(|message| message.msg_type == MessageType::MsgSnapshot);
         for message in told {
@@ -631,7 +635,8 @@ impl Agreement {
         if (term, vote) == (self.hard_state.term, self.hard_state.vote) {
             return Ok(());
         }
-        // Not what is agreed on as Raft knows it now: its entries may not be in the log yet, and others in their places.
+        // Not what is agreed on as Raft knows it now: its entries may not be in the log yet, and others in their
+        // places.
         let commit = self.agreed;
         self.hard_state = HardState { term, vote, commit, ..self.hard_state.clone() };
         self.write_hard_state()
@@ -675,8 +680,8 @@ impl Agreement {
         self.write_hard_state()
     }
 
-    /// Takes the change that removes this node. It leads no more, and never again; Raft's library, which has no place for a node
-    /// that is no member, is not told, so that it goes on to vote for those who do not know it yet.
+    /// Takes the change that removes this node. It leads no more, and never again; Raft's library, which has no place
+    /// for a node that is no member, is not told, so that it goes on to vote for those who do not know it yet.
     fn begin_to_leave(&mut self, entry: &Entry) -> Result<()> {
         self.leaving = Some(0);
         let raft = &mut self.raft.raft;
@@ -688,8 +693,8 @@ impl Agreement {
         self.write_hard_state()
     }
 
-    /// Draws how long this node waits before it stands for election. The library draws by itself, from a source that no seed
-    /// reaches, so what it has drawn is put aside after every step.
+    /// Draws how long this node waits before it stands for election. The library draws by itself, from a source that
+    /// no seed reaches, so what it has drawn is put aside after every step.
     fn draw_timeout(&mut self) {
         let raft = &mut self.raft.raft;
         let drawn =

@@ -1,8 +1,9 @@
 //! What is agreed on in one entry: what engines take, and who handed it in.
 //!
-//! An entry gathers calls of several nodes, a *part* of each proposal. A node finds its own again by them, and whoever waits
-//! there is told. What the engine takes, calls behind the time that the leader has given them, a definition, a key window
-//! (`fabius_engine::entry`), stands behind the parts as it would stand in the log of one node alone.
+//! An entry gathers calls of several nodes, a *part* of each proposal. A node finds its own again by them, and
+//! whoever waits there is told. What the engine takes, calls behind the time that the leader has given them, a
+//! definition, a key window (`fabius_engine::entry`), stands behind the parts as it would stand in the log of one
+//! node alone.
 //!
 //! ```text
 //! offset  bytes

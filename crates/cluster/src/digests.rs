@@ -1,8 +1,8 @@
 //! Whether all nodes have computed the same.
 //!
-//! Replicas stay alike because each runs the same calls in the same order (Calvin, section 2). Should one compute something else all
-//! the same, by a fault of its memory, its disk or its build, nobody would notice. So every node takes its checkpoints at the same
-//! places of the order, and tells the others the digests that come with them:
+//! Replicas stay alike because each runs the same calls in the same order (Calvin, section 2). Should one compute
+//! something else all the same, by a fault of its memory, its disk or its build, nobody would notice. So every node
+//! takes its checkpoints at the same places of the order, and tells the others the digests that come with them:
 //!
 //! ```text
 //!   seq     node 1              node 2              node 3
@@ -113,7 +113,8 @@ mod tests {
         ["table a", "table b"].into_iter().zip(values).map(digest).collect()
     }
 
-    /// Goal: whoever differs from a majority stops, and nobody else, in whatever order they tell; what differs is named.
+    /// Goal: whoever differs from a majority stops, and nobody else, in whatever order they tell; what differs is
+    /// named.
     #[test]
     fn the_minority_stops() {
         let tellings = [[1, 2, 3], [3, 2, 1], [2, 3, 1], [3, 1, 2]];

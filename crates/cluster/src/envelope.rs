@@ -9,8 +9,9 @@
 //!     18         content (`content.rs`), or Raft's own encoding of the change
 //! ```
 //!
-//! Numbers are little-endian. Terms and indexes are Raft's (Ongaro and Ousterhout, "In search of an understandable consensus
-//! algorithm", 2014); that they stand in the segments makes those the consensus log, so that there is one log and one sync.
+//! Numbers are little-endian. Terms and indexes are Raft's (Ongaro and Ousterhout, "In search of an understandable
+//! consensus algorithm", 2014); that they stand in the segments makes those the consensus log, so that there is one
+//! log and one sync.
 
 use crate::content::{self, Content};
 use bytes::Bytes;

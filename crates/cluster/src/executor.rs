@@ -35,8 +35,8 @@ impl Executor {
         self.between.clone()
     }
 
-    /// Has the engine take an entry. A definition that does not fit those before it is refused by every node alike: the entry
-    /// then does nothing.
+    /// Has the engine take an entry. A definition that does not fit those before it is refused by every node alike:
+    /// the entry then does nothing.
     fn run(&mut self, agreed: &Agreed) -> Result<Outcomes> {
         let (seq, count) = (agreed.first_seq, agreed.count);
         let nothing = || self.engine.take(seq, count, &entry::encode_nothing());

@@ -1,18 +1,20 @@
 //! Filling a node from a checkpoint of another, when what it needs next of the log is not there any more.
 //!
-//! A node that is too far behind is told so by the leader's `MsgSnapshot`. It notes in its hard state up to where it has to be filled,
-//! stops, and is filled when it is opened again, before it takes part in anything:
+//! A node that is too far behind is told so by the leader's `MsgSnapshot`. It notes in its hard state up to where it
+//! has to be filled, stops, and is filled when it is opened again, before it takes part in anything:
 //!
 //! ```text
-//!   stopped --open--> ask a member for a part --> write it --> ... --> whole? --> hard state begins at the checkpoint, old log
-//!                        ^         |                                    |         and checkpoints go
+//!   stopped --open--> ask a member for a part --> write it --> ... --> whole? --> hard state begins at the
+//!                        ^         |                                    |         checkpoint, old log and
+//!                        |         |                                    |         checkpoints go
 //!                        '-- next <- no answer, too old, damaged <------'
 //!                             '--> nobody has one: go on with the old log, until it is told again
 //! ```
 //!
-//! Nothing that the node has promised is lost by it: the leader found the last entry that both logs have, and it is before the
-//! first that the leader still has; entries behind it that were agreed on with this node's help would be in the leader's log too, and both
-//! would have them. So whatever is agreed on and was in this node's log is in a checkpoint behind that point, and term and vote stay.
+//! Nothing that the node has promised is lost by it: the leader found the last entry that both logs have, and it is
+//! before the first that the leader still has; entries behind it that were agreed on with this node's help would be
+//! in the leader's log too, and both would have them. So whatever is agreed on and was in this node's log is in a
+//! checkpoint behind that point, and term and vote stay.
 //!
 //! Who is told to be filled may be needed for a majority without the node that told it: so it does not wait for ever.
 
@@ -235,8 +237,8 @@ impl Filling {
         Ok(())
     }
 
-    /// Whether a checkpoint that is all there, and durable, is what was written. It does not have its name yet: should this end here,
-    /// the node may have to go on without it.
+    /// Whether a checkpoint that is all there, and durable, is what was written. It does not have its name yet:
+    /// should this end here, the node may have to go on without it.
     fn is_sound(&mut self, part: &Part) -> Result<bool> {
         let Some(mut receiving) = self.receiving.take() else { return Ok(false) };
         let synced = receiving.file.sync().and_then(|()| self.checkpoints.sync());
@@ -249,8 +251,8 @@ impl Filling {
         }
     }
 
-    /// Puts the checkpoint at which the hard state begins in the place of everything else that the node had. Begun again after a
-    /// crash, it ends the same.
+    /// Puts the checkpoint at which the hard state begins in the place of everything else that the node had. Begun
+    /// again after a crash, it ends the same.
     fn take_over(&mut self) -> Result<()> {
         let begins = self.hard_state.begins;
         let there = checkpoint::list(&*self.checkpoints)?;

@@ -1,8 +1,8 @@
 //! What a leader gathers for the entries that it proposes next.
 //!
-//! Calvin's sequencer collects requests for an epoch of ten milliseconds and agrees on them together (section 3.1). Here the
-//! epoch adapts: while few entries are on their way, what has come is proposed at once; when many are, it gathers until they
-//! are through, until it is as large as one entry should be, or until the epoch is over.
+//! Calvin's sequencer collects requests for an epoch of ten milliseconds and agrees on them together (section 3.1).
+//! Here the epoch adapts: while few entries are on their way, what has come is proposed at once; when many are, it
+//! gathers until they are through, until it is as large as one entry should be, or until the epoch is over.
 
 use crate::content::{self, Part, ProposalId};
 use crate::proposals::PROPOSAL_BYTES;

@@ -1,7 +1,7 @@
 //! What a node must not forget besides its log: whom it voted for, and who the members are.
 //!
-//! Two votes in one term by one node are what Raft must never see, so the file is written and synced before a vote or a term
-//! leaves the node, and a file that is damaged keeps the node out: it cannot know what it has promised.
+//! Two votes in one term by one node are what Raft must never see, so the file is written and synced before a vote or
+//! a term leaves the node, and a file that is damaged keeps the node out: it cannot know what it has promised.
 //!
 //! ```text
 //! offset  bytes
@@ -13,8 +13,8 @@
 //!     32      8  the node voted for in that term; 0 none
 //!     40      8  commit index, as far as it was known
 //!     48     24  where the log begins: seq, index and term of the entry before its first
-//!     72      8  0, or the index that a checkpoint has to reach from which the node is filled before it goes on; all ones once it
-//!                is there, or the node begins anew, and its log is to go
+//!     72      8  0, or the index that a checkpoint has to reach from which the node is filled before it
+//!                goes on; all ones once it is there, or the node begins anew, and its log is to go
 //!     80      8  0, or the seq after which the node had computed something else than the majority: it stays out
 //!     88      8  1 if the node is the successor of one that had a vote, and claims it
 //!     96      8  index of the newest change of members that is in what follows

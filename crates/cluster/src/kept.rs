@@ -12,8 +12,8 @@ use std::sync::Arc;
 /// Bytes of a checkpoint in one message.
 pub(crate) const PART_BYTES: u64 = 1 << 20;
 
-/// Times that older checkpoints are let go of, through which one stays that somebody is being filled from: what is asked of it meanwhile
-/// begins this anew.
+/// Times that older checkpoints are let go of, through which one stays that somebody is being filled from: what is
+/// asked of it meanwhile begins this anew.
 const STAYS: u32 = 2;
 
 /// The checkpoints that a node keeps.
@@ -79,8 +79,8 @@ impl KeptCheckpoints {
         }
     }
 
-    /// Which of these, newest first, stay: so many of the newest, the newest that others can be filled from, and those that somebody is
-    /// being filled from. The rest is not known any more.
+    /// Which of these, newest first, stay: so many of the newest, the newest that others can be filled from, and
+    /// those that somebody is being filled from. The rest is not known any more.
     pub fn retain(&self, newest_first: &[Seq], count: usize) -> Vec<Seq> {
         let mut points = self.points.lock();
         let filling = points.iter().rfind(|(_, known)| known.is_confirmed).map(|(seq, _)| Seq(*seq));
@@ -136,7 +136,8 @@ mod tests {
     use super::*;
     use fabius_env::SimulatedDisk;
 
-    /// Goal: the newest checkpoint that others can be filled from stays beside newer ones of which that is not known yet.
+    /// Goal: the newest checkpoint that others can be filled from stays beside newer ones of which that is not known
+    /// yet.
     #[test]
     fn one_to_fill_from_is_kept() {
         let kept = KeptCheckpoints::new(Arc::new(SimulatedDisk::new(1)));
@@ -152,8 +153,8 @@ mod tests {
         assert!(kept.can_fill(Seq(10)) && kept.can_fill(Seq(20)) && !kept.can_fill(Seq(30)));
     }
 
-    /// Goal: one that a node is being filled from stays while parts of it are asked for, here or of another node, and goes some time
-    /// later.
+    /// Goal: one that a node is being filled from stays while parts of it are asked for, here or of another node, and
+    /// goes some time later.
     #[test]
     fn one_that_somebody_is_filled_from_stays() {
         let disk = Arc::new(SimulatedDisk::new(1));

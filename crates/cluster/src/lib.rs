@@ -1,8 +1,9 @@
 //! One agreed log on several nodes: Calvin's sequencing and replication.
 //!
-//! Calvin (Thomson et al., SIGMOD 2012) divides a database into a layer that puts calls in order and makes the order durable on
-//! every replica, and one that runs them in that order, which needs no further agreement. This crate is the first: Raft agrees on
-//! the order, by the library `raft`, over the segments of `fabius-log`; engines are the second.
+//! Calvin (Thomson et al., SIGMOD 2012) divides a database into a layer that puts calls in order and makes the order
+//! durable on every replica, and one that runs them in that order, which needs no further agreement. This crate is
+//! the first: Raft agrees on the order, by the library `raft`, over the segments of `fabius-log`; engines are the
+//! second.
 //!
 //! | file | one noun |
 //! |---|---|

@@ -179,7 +179,8 @@ impl Node {
         self.shared.wish(Wish::Remove(node, proposed));
     }
 
-    /// Compares what this node has computed of the state at a seq, where every node takes a checkpoint, with what the others have.
+    /// Compares what this node has computed of the state at a seq, where every node takes a checkpoint, with what the
+    /// others have.
     pub fn compare(&self, seq: Seq, digests: Vec<Digest>) {
         self.shared.wish(Wish::Compare(seq, digests));
     }

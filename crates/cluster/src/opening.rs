@@ -59,7 +59,8 @@ impl Opening {
         Ok(Opening { disk, hard_state, collected, checkpoint: checkpoint.0, taken })
     }
 
-    /// The first sequence number that the log has to have: also what is in the checkpoint others may still need from this node.
+    /// The first sequence number that the log has to have: also what is in the checkpoint others may still need from
+    /// this node.
     pub fn needed(&self) -> u64 {
         self.hard_state.begins.seq + 1
     }
@@ -83,8 +84,8 @@ impl Opening {
         Ok(())
     }
 
-    /// The replica, on its opened log. It lives under a number that it has never had, and draws what it draws from it; others can be
-    /// filled from its checkpoints.
+    /// The replica, on its opened log. It lives under a number that it has never had, and draws what it draws from
+    /// it; others can be filled from its checkpoints.
     ///
     /// # Errors
     /// `XX001` if the checkpoint is of no state between two entries of the log.

@@ -1,7 +1,7 @@
 //! What this node has handed in and has not seen agreed on.
 //!
-//! Messages are lost, leaders are deposed, and yet nothing that was handed in may be agreed on twice or not at all. A proposal
-//! is therefore sent to the leader of one term, and no other leader may take it:
+//! Messages are lost, leaders are deposed, and yet nothing that was handed in may be agreed on twice or not at all. A
+//! proposal is therefore sent to the leader of one term, and no other leader may take it:
 //!
 //! ```text
 //! terms in the log    4 4 4 5 5 6 ...     they never go down,
@@ -9,8 +9,9 @@
 //!                                         to the leader of term 4 and is not there never will be
 //! ```
 //!
-//! So it is known, from the log alone, when a proposal may be sent again to another leader. To the same leader it may be sent as
-//! often as one likes: for its term a leader remembers what it has taken ([`Gathering`](crate::gathering::Gathering)).
+//! So it is known, from the log alone, when a proposal may be sent again to another leader. To the same leader it may
+//! be sent as often as one likes: for its term a leader remembers what it has taken
+//! ([`Gathering`](crate::gathering::Gathering)).
 
 use crate::content::{Part, ProposalId};
 use crate::wire::Proposal;
@@ -122,8 +123,8 @@ impl Proposals {
         serials.into_iter().map(|serial| self.proposal(serial)).collect()
     }
 
-    /// Follows an entry of a term that is agreed on, with the parts it has: gives this node's batches in it, each with the place
-    /// of its first call. What was sent to leaders of terms before waits to be sent again.
+    /// Follows an entry of a term that is agreed on, with the parts it has: gives this node's batches in it, each
+    /// with the place of its first call. What was sent to leaders of terms before waits to be sent again.
     pub(crate) fn agreed(&mut self, term: u64, parts: impl Iterator<Item = Part>) -> Vec<(u32, Arc<Batch>)> {
         let (mut ours, mut place) = (Vec::new(), 0);
         for Part { proposal, count } in parts {
@@ -178,8 +179,8 @@ mod tests {
         assert!(sent.iter().all(|sent| sent.term == 3 && sent.oldest == 1));
     }
 
-    /// Goal: what is agreed on finds its batches; what is not is sent again, to the same leader after a while, to another one
-    /// only once the log shows that the one it was sent to did not take it.
+    /// Goal: what is agreed on finds its batches; what is not is sent again, to the same leader after a while, to
+    /// another one only once the log shows that the one it was sent to did not take it.
     #[test]
     fn nothing_is_lost_and_nothing_sent_to_two_leaders() {
         let mut proposals = Proposals::new(1, 7);
@@ -203,7 +204,8 @@ mod tests {
         assert!(proposals.agreed(5, [sent[0].part].into_iter()).is_empty(), "it has another number now");
     }
 
-    /// Goal: what is fenced to a term is sent to its leader alone, and is known not to have been agreed on once the log shows it.
+    /// Goal: what is fenced to a term is sent to its leader alone, and is known not to have been agreed on once the
+    /// log shows it.
     #[test]
     fn a_fence_keeps_a_proposal_in_its_term() {
         let mut proposals = Proposals::new(1, 7);

@@ -1,8 +1,8 @@
 //! When what this node reads is the newest that anybody was told of.
 //!
-//! A reader asks the leader up to where the log is agreed on, and reads once this node has taken so much. The leader answers
-//! only after a majority has told it that it still leads, so that one who was deposed and does not know it answers nothing
-//! (Ongaro, 2014, section 6.4). All who come while a request is on its way go with the next one.
+//! A reader asks the leader up to where the log is agreed on, and reads once this node has taken so much. The leader
+//! answers only after a majority has told it that it still leads, so that one who was deposed and does not know it
+//! answers nothing (Ongaro, 2014, section 6.4). All who come while a request is on its way go with the next one.
 
 use fabius_engine::Batch;
 use fabius_value::Error;
@@ -103,8 +103,8 @@ impl Reads {
 mod tests {
     use super::*;
 
-    /// Goal: one request is on its way at a time, all who come meanwhile share the next, one of which nothing is heard is made
-    /// again under another name, and only its own answer counts.
+    /// Goal: one request is on its way at a time, all who come meanwhile share the next, one of which nothing is
+    /// heard is made again under another name, and only its own answer counts.
     #[test]
     fn requests_are_shared_and_repeated() {
         let reader = || Batch::of(Vec::new(), 0);

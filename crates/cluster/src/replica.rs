@@ -240,7 +240,8 @@ impl Replica {
         Ok(())
     }
 
-    /// Takes a reader: the batch, which has no calls, is complete once this node shows everything that anybody was told of before.
+    /// Takes a reader: the batch, which has no calls, is complete once this node shows everything that anybody was
+    /// told of before.
     pub fn read(&mut self, reader: Arc<Batch>) {
         self.reads.wait(reader);
     }
@@ -268,8 +269,8 @@ impl Replica {
         self.agreement.propose_member(ConfChangeType::RemoveNode, &gone)
     }
 
-    /// Takes what this node has computed of the state at a seq where every node takes a checkpoint: the next turn tells the others,
-    /// and ends with an error if a majority has computed something else.
+    /// Takes what this node has computed of the state at a seq where every node takes a checkpoint: the next turn
+    /// tells the others, and ends with an error if a majority has computed something else.
     pub fn compare(&mut self, seq: Seq, digests: Vec<Digest>) {
         self.computed.push((seq, digests));
     }
@@ -324,8 +325,8 @@ impl Replica {
         }
     }
 
-    /// Takes the next step by which a successor comes into its seat, if this node leads and can take it now; else whoever leads is told,
-    /// whom the successor may not know.
+    /// Takes the next step by which a successor comes into its seat, if this node leads and can take it now; else
+    /// whoever leads is told, whom the successor may not know.
     fn let_succeed(&mut self, successor: Member, is_first_hand: bool) {
         let Standing { leads, leader, .. } = self.standing();
         match leader {
@@ -348,8 +349,8 @@ impl Replica {
         self.compared.as_ref()
     }
 
-    /// Lets go of the log up to a place of which there is a checkpoint, unless a member is still on the way there. Whoever comes later
-    /// is filled from a checkpoint. The next turn does it.
+    /// Lets go of the log up to a place of which there is a checkpoint, unless a member is still on the way there.
+    /// Whoever comes later is filled from a checkpoint. The next turn does it.
     pub fn discard_up_to(&mut self, point: Point) {
         self.discarded = Some(point);
     }

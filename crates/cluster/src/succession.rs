@@ -1,8 +1,9 @@
 //! How a node comes back that has lost what it had promised to keep: as another one, its successor, in the same seat.
 //!
-//! A node whose log is damaged may have acknowledged what it has no more, and whoever counted on it must not count on it again; so it
-//! cannot just be given the rest by the others, and go on under its number. It begins anew, with nothing but the members that it knew
-//! of, under the next number of its seat ([`NodeId`]), and asks to be let in. The leader makes of that changes of members as any other:
+//! A node whose log is damaged may have acknowledged what it has no more, and whoever counted on it must not count on
+//! it again; so it cannot just be given the rest by the others, and go on under its number. It begins anew, with
+//! nothing but the members that it knew of, under the next number of its seat ([`NodeId`]), and asks to be let in.
+//! The leader makes of that changes of members as any other:
 //!
 //! ```text
 //!   members    3           3, 3.1 learns                 3.1 learns            3.1
@@ -10,8 +11,9 @@
 //!              damaged                                      is filled, follows
 //! ```
 //!
-//! The one that will never be heard again goes before its successor has a vote: with both among those of whom a majority is needed, one
-//! more that fails would be too many. Only a seat that has a member can be succeeded to: who was removed stays so.
+//! The one that will never be heard again goes before its successor has a vote: with both among those of whom a
+//! majority is needed, one more that fails would be too many. Only a seat that has a member can be succeeded to: who
+//! was removed stays so.
 
 use crate::Member;
 use crate::hard_state::{Fill, HardState};
@@ -20,11 +22,12 @@ use fabius_env::{Disk, NodeId};
 use fabius_value::{Error, Result, SqlState};
 use raft::eraftpb::ConfChangeType;
 
-/// Makes the node in a directory its own successor: when it is opened, its log and its checkpoints go, and it asks to be let in.
-/// Gives the node that it is then.
+/// Makes the node in a directory its own successor: when it is opened, its log and its checkpoints go, and it asks to
+/// be let in. Gives the node that it is then.
 ///
 /// # Errors
-/// `55000` if the directory belongs to no node; `XX001` if what tells who the members are is damaged too; as the disk fails.
+/// `55000` if the directory belongs to no node; `XX001` if what tells who the members are is damaged too; as the disk
+/// fails.
 pub fn begin_anew(disk: &dyn Disk) -> Result<NodeId> {
     let failed = |error| unusable(disk, error);
     let Some(before) = HardState::read(disk).map_err(failed)? else {
@@ -55,7 +58,8 @@ pub fn begin_anew(disk: &dyn Disk) -> Result<NodeId> {
     Ok(successor)
 }
 
-/// Whether the node in a directory can begin anew, and was not kept out for having computed something else than the others.
+/// Whether the node in a directory can begin anew, and was not kept out for having computed something else than the
+/// others.
 pub fn can_begin_anew(disk: &dyn Disk) -> bool {
     let state = HardState::read(disk).ok().flatten();
     let is_member = |state: &HardState| state.members.iter().any(|member| member.node == state.node);
@@ -68,8 +72,8 @@ pub(crate) fn predecessors(members: &[Member], node: u64) -> impl Iterator<Item 
     members.iter().filter(move |member| member.node < node && NodeId(member.node).seat() == seat)
 }
 
-/// The next change of members by which a successor comes into its seat, with a vote if it says that there was one; none if it has it,
-/// or has no claim to it.
+/// The next change of members by which a successor comes into its seat, with a vote if it says that there was one;
+/// none if it has it, or has no claim to it.
 pub(crate) fn next_change(members: &[Member], successor: &Member) -> Option<(ConfChangeType, Member)> {
     let known = members.iter().find(|member| member.node == successor.node);
     let before = predecessors(members, successor.node).next();
@@ -94,8 +98,8 @@ mod tests {
         Member { node: seat + (successions << 32), address: format!("node{seat}"), votes }
     }
 
-    /// Goal: who is damaged once more before it has its seat takes over the claim, and counts nobody as before it whom the others may never
-    /// have heard of.
+    /// Goal: who is damaged once more before it has its seat takes over the claim, and counts nobody as before it
+    /// whom the others may never have heard of.
     #[test]
     fn a_successor_that_is_damaged_too_has_one_of_its_own() {
         let disk = SimulatedDisk::new(1);
@@ -112,7 +116,8 @@ mod tests {
         }
     }
 
-    /// Goal: a successor is let in, then the other is removed, then it has the vote that the seat had; a seat without a member is nobody's.
+    /// Goal: a successor is let in, then the other is removed, then it has the vote that the seat had; a seat without
+    /// a member is nobody's.
     #[test]
     fn a_successor_comes_into_its_seat_step_by_step() {
         for votes in [true, false] {

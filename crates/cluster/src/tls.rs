@@ -1,8 +1,9 @@
-//! TLS between the nodes of a cluster: each shows the other a certificate of the cluster's authority, in both directions.
+//! TLS between the nodes of a cluster: each shows the other a certificate of the cluster's authority, in both
+//! directions.
 //!
-//! A node's certificate carries the name of its number and no name of a machine, `node-2` for node 2, as a subject alternative
-//! name (RFC 5280, section 4.2.1.6). So a node may move to another address, and one node's certificate does not pass for another's.
-//! Only TLS 1.3 (RFC 8446) is spoken.
+//! A node's certificate carries the name of its number and no name of a machine, `node-2` for node 2, as a subject
+//! alternative name (RFC 5280, section 4.2.1.6). So a node may move to another address, and one node's certificate
+//! does not pass for another's. Only TLS 1.3 (RFC 8446) is spoken.
 //!
 //! Files are read for every connection: what is renewed in their place counts from the next connection on.
 
@@ -45,7 +46,8 @@ impl Certificates {
     /// Makes sure that these can be shown by a node.
     ///
     /// # Errors
-    /// A file that cannot be read or is not what it should be, a certificate that is for another node; named in the error.
+    /// A file that cannot be read or is not what it should be, a certificate that is for another node; named in the
+    /// error.
     pub fn check(&self, node: NodeId) -> io::Result<()> {
         self.accepting()?;
         let own = self.chain()?;
@@ -143,8 +145,8 @@ fn node_of(chain: &[CertificateDer<'_>]) -> Option<NodeId> {
     nodes.next().filter(|_| nodes.next().is_none()).map(NodeId)
 }
 
-/// A connection whose bytes are encrypted. Reading never waits for what is still to be written, so that who cannot write now, as the
-/// other side has no room, still hears that it is alive.
+/// A connection whose bytes are encrypted. Reading never waits for what is still to be written, so that who cannot
+/// write now, as the other side has no room, still hears that it is alive.
 struct Encrypted {
     tls: rustls::Connection,
     stream: TcpStream,

@@ -9,8 +9,8 @@
 //!      2         its fields in their order, little-endian; bytes behind their length (4)
 //! ```
 //!
-//! Raft's messages are written here and not by its library, so that what stands on the wire is ours to keep, and what comes
-//! from it is bounded before anything is made of it.
+//! Raft's messages are written here and not by its library, so that what stands on the wire is ours to keep, and what
+//! comes from it is bounded before anything is made of it.
 
 use crate::content::{self, ProposalId};
 use crate::fields::{Fields, put_bytes, put_u64};
@@ -64,7 +64,8 @@ pub(crate) enum Message {
         /// Whether it comes from the node itself, which may not know who leads, and not from one that does.
         is_first_hand: bool,
     },
-    /// A node is being filled by another from the checkpoint with a sequence number, and will need what comes behind it.
+    /// A node is being filled by another from the checkpoint with a sequence number, and will need what comes behind
+    /// it.
     FilledFrom {
         seq: u64,
     },

@@ -8,8 +8,8 @@
 //!              deleted with A, once C is durable: B and C stay, and the log from B on
 //! ```
 //!
-//! In a cluster every node takes its checkpoints at the same places of the order, which the leader names, so that digests of the
-//! state can be compared, and a node that was away for long can be filled from any other's.
+//! In a cluster every node takes its checkpoints at the same places of the order, which the leader names, so that
+//! digests of the state can be compared, and a node that was away for long can be filled from any other's.
 //!
 //! So a newest checkpoint that turns out to be damaged costs nothing but time: the one before it and the
 //! log give the same state.
@@ -201,8 +201,8 @@ impl Checkpoints {
         }
     }
 
-    /// Whether so much was logged since the last checkpoint was begun, and as much as it takes: writing checkpoints takes at most
-    /// about as much of the disk's time as writing the log.
+    /// Whether so much was logged since the last checkpoint was begun, and as much as it takes: writing checkpoints
+    /// takes at most about as much of the disk's time as writing the log.
     fn is_due(&self, every_bytes: u64) -> bool {
         let bytes = (self.log_bytes() - self.counted_from.load(Relaxed)).max(0) as u64;
         bytes >= every_bytes.max(self.newest_bytes.load(Relaxed))

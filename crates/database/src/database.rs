@@ -227,12 +227,12 @@ impl Database {
 
     /// Stands at a seq of the past, if [`Options::history`] reaches back to it.
     ///
-    /// A seq at which a reader stood, or could have, is always one to stand at. Engines also put calls in force together: then
-    /// there is a state before all of them and one after, at the last of their seqs.
+    /// A seq at which a reader stood, or could have, is always one to stand at. Engines also put calls in force
+    /// together: then there is a state before all of them and one after, at the last of their seqs.
     ///
     /// # Errors
-    /// `55000` if that seq is no longer there, or not yet; its detail says what is. The same if it is of a call that came into
-    /// force together with some behind it; its hint names the nearest seqs that can be read at.
+    /// `55000` if that seq is no longer there, or not yet; its detail says what is. The same if it is of a call that
+    /// came into force together with some behind it; its hint names the nearest seqs that can be read at.
     pub fn standpoint_at(&self, seq: Seq) -> Result<Standpoint<'static>> {
         self.kept_history()?.at(Moment::Seq(seq))
     }
@@ -315,8 +315,8 @@ impl Database {
         self.recovery.as_ref()
     }
 
-    /// What whoever runs the database should be told of how it was opened, a sentence each: a torn end of the log that was
-    /// cut off, checkpoints that were passed over.
+    /// What whoever runs the database should be told of how it was opened, a sentence each: a torn end of the log
+    /// that was cut off, checkpoints that were passed over.
     pub fn warnings(&self) -> Vec<String> {
         let torn = self.recovery.as_ref().and_then(|report| report.torn_tail.as_ref()).map(|torn| {
             format!(
@@ -408,8 +408,8 @@ impl Database {
         self.engine.query(&procedure, &bytes)
     }
 
-    /// Runs a procedure that writes nothing at a [standpoint](Database::standpoint), on this thread: several queries see the
-    /// same state.
+    /// Runs a procedure that writes nothing at a [standpoint](Database::standpoint), on this thread: several queries
+    /// see the same state.
     ///
     /// ```
     /// # use fabius::{Database, Options};
@@ -480,8 +480,9 @@ impl Database {
         self.engine.help()
     }
 
-    /// Writes the log's entries up to here to its files, as happens by itself within a moment: with [`Durability::None`]
-    /// calls are acknowledged before that, and would be lost if the process ended without closing the database.
+    /// Writes the log's entries up to here to its files, as happens by itself within a moment: with
+    /// [`Durability::None`] calls are acknowledged before that, and would be lost if the process ended without
+    /// closing the database.
     ///
     /// # Errors
     /// What ended the log.
@@ -497,8 +498,8 @@ impl Database {
     /// Takes a checkpoint while calls go on; returns when it is durable. From then on opening replays only
     /// what came after it. The two newest are kept, and the log from the older one on.
     ///
-    /// It is a snapshot: what is overwritten meanwhile stays in memory until it is done. In a cluster every node takes one at the same
-    /// place of the order, and they compare digests of it.
+    /// It is a snapshot: what is overwritten meanwhile stays in memory until it is done. In a cluster every node
+    /// takes one at the same place of the order, and they compare digests of it.
     ///
     /// # Errors
     /// `53100`, `58030` as the disk fails: the database goes on with the checkpoints it had. What ended the
@@ -507,8 +508,8 @@ impl Database {
         self.checkpoint_watched(&mut |_| Ok(()))
     }
 
-    /// Takes a checkpoint as [`Database::checkpoint`] does; `watch` is told how far it is, and gives it up with an error, where the
-    /// database is no node of a cluster.
+    /// Takes a checkpoint as [`Database::checkpoint`] does; `watch` is told how far it is, and gives it up with an
+    /// error, where the database is no node of a cluster.
     ///
     /// # Errors
     /// As [`Database::checkpoint`], and the error of `watch`.
@@ -532,8 +533,8 @@ impl Database {
         checkpoints.map_or_else(CheckpointStatus::default, |checkpoints| checkpoints.status.lock().clone())
     }
 
-    /// Bytes that rows take, with their older versions and with calls whose work is still to be done: those of all databases of the
-    /// process.
+    /// Bytes that rows take, with their older versions and with calls whose work is still to be done: those of all
+    /// databases of the process.
     pub fn rows_bytes(&self) -> usize {
         fabius_storage::memory::used()
     }

@@ -10,12 +10,13 @@
 //!         '-- as far back as the setting says
 //! ```
 //!
-//! So a time is known to a few milliseconds, and a seq that is not held itself is read under the one held
-//! below it. Calls that an engine has put in force together have one state behind the last of them, and none in between: a seq
+//! So a time is known to a few milliseconds, and a seq that is not held itself is read under the one held below it.
+//! Calls that an engine has put in force together have one state behind the last of them, and none in between: a seq
 //! there is refused. History begins when the database is opened; nothing of it is in the log.
 //!
-//! In a cluster a time stands for the calls that the leader has given that time or an earlier one, so that every node shows the
-//! same. A time behind all calls shows the newest state, which a call of an earlier time may still change: the leader's clock decides.
+//! In a cluster a time stands for the calls that the leader has given that time or an earlier one, so that every node
+//! shows the same. A time behind all calls shows the newest state, which a call of an earlier time may still change:
+//! the leader's clock decides.
 
 use fabius_engine::{Definitions, Foundation, HeldSnapshot, Standpoint};
 use fabius_value::{Error, Result, Seq, SqlState};

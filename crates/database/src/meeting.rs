@@ -1,4 +1,5 @@
-//! Where the thread that executes what is agreed on meets the one that takes checkpoints: the one goes on once the other stands.
+//! Where the thread that executes what is agreed on meets the one that takes checkpoints: the one goes on once the
+//! other stands.
 //!
 //! ```text
 //!   executing       ... 898 899 900(a checkpoint here) call --wait--> 901 902 ...

@@ -1,7 +1,7 @@
 //! A database that is one node of a cluster.
 //!
-//! The directory is that of any database, and one file more (`hard-state`). What is different is who orders calls: they are
-//! agreed on with the other nodes before the engine takes them ([`fabius_cluster`]), here and there alike.
+//! The directory is that of any database, and one file more (`hard-state`). What is different is who orders calls:
+//! they are agreed on with the other nodes before the engine takes them ([`fabius_cluster`]), here and there alike.
 
 use crate::checkpoints::CheckpointStatus;
 use crate::database::{Database, Files};
@@ -118,8 +118,8 @@ impl From<LogError> for Read {
 }
 
 impl Database {
-    /// Opens a node of a cluster, which talks to the others over TCP, by TLS if there are certificates; without, only on this
-    /// machine. Calls that are handed in wait until a majority is there.
+    /// Opens a node of a cluster, which talks to the others over TCP, by TLS if there are certificates; without, only
+    /// on this machine. Calls that are handed in wait until a majority is there.
     ///
     /// # Errors
     /// As [`Database::open`]; `55000` if the directory is not that of a node; what keeps it from listening.
@@ -213,8 +213,8 @@ impl Database {
         self.agreed.as_ref().and_then(|agreed| agreed.term_of_lead())
     }
 
-    /// For how long this node of a cluster has not known for certain what was agreed on: what it shows at once may be older than the
-    /// newest by so much, and by what it is about to take. `None` for a database that is none.
+    /// For how long this node of a cluster has not known for certain what was agreed on: what it shows at once may be
+    /// older than the newest by so much, and by what it is about to take. `None` for a database that is none.
     pub fn silence(&self) -> Option<Duration> {
         let status = self.member_status()?;
         Some(TICK * u32::try_from(status.standing.silent).unwrap_or(u32::MAX))
@@ -230,22 +230,22 @@ impl Database {
         self.agreed.as_ref().is_none_or(|agreed| agreed.node().leads())
     }
 
-    /// Whether this node has run calls that are not agreed on yet, and are lost if it is lost now: with asynchronous replication, where
-    /// it leads.
+    /// Whether this node has run calls that are not agreed on yet, and are lost if it is lost now: with asynchronous
+    /// replication, where it leads.
     pub fn is_ahead(&self) -> bool {
         self.member_status().is_some_and(|status| status.taken > status.standing.agreed)
     }
 
-    /// From now on what is handed in is agreed on in the term in which this node leads, or refused: for callers whose calls
-    /// stand on what is in this node's memory. Nothing changes in a database that is no node of a cluster.
+    /// From now on what is handed in is agreed on in the term in which this node leads, or refused: for callers whose
+    /// calls stand on what is in this node's memory. Nothing changes in a database that is no node of a cluster.
     pub fn hand_in_where_it_leads(&self) {
         if let Some(agreed) = &self.agreed {
             agreed.hand_in_where_it_leads();
         }
     }
 
-    /// Changes who is a member of the cluster, or leads it, at the node that leads; whether it was agreed on within some seconds.
-    /// If not, it may be later.
+    /// Changes who is a member of the cluster, or leads it, at the node that leads; whether it was agreed on within
+    /// some seconds. If not, it may be later.
     ///
     /// # Errors
     /// `55000` if this node does not lead, or another change is on its way.
@@ -290,8 +290,9 @@ impl Database {
         Ok(false)
     }
 
-    /// Returns once this node shows everything that anybody was told of before, on any node: what reads there are strictly
-    /// serializable by. At once in a database that is no node of a cluster, and where a leader runs calls before they are agreed on.
+    /// Returns once this node shows everything that anybody was told of before, on any node: what reads there are
+    /// strictly serializable by. At once in a database that is no node of a cluster, and where a leader runs calls
+    /// before they are agreed on.
     ///
     /// # Errors
     /// Why the node has stopped.
@@ -328,7 +329,8 @@ fn fill(mut filling: Filling, id: DatabaseId, clock: &dyn Clock, connect: Connec
     }
 }
 
-/// Whether a node, in this directory, has stopped because it is too far behind: opening it fills it from another node's checkpoint.
+/// Whether a node, in this directory, has stopped because it is too far behind: opening it fills it from another
+/// node's checkpoint.
 pub fn must_be_filled(path: &Path) -> bool {
     RealDisk::open(path).is_ok_and(|disk| fabius_cluster::must_be_filled(&disk))
 }

@@ -1,7 +1,8 @@
-//! Repairing a node of a cluster whose disk is damaged: what it has is set aside, and the others give it everything anew.
+//! Repairing a node of a cluster whose disk is damaged: what it has is set aside, and the others give it everything
+//! anew.
 //!
-//! Damage says nothing of how much else is wrong, and what a node has lost it may have promised to keep. So nothing of it is taken over: the
-//! node comes back as its own successor ([`fabius_cluster::begin_anew`]).
+//! Damage says nothing of how much else is wrong, and what a node has lost it may have promised to keep. So nothing
+//! of it is taken over: the node comes back as its own successor ([`fabius_cluster::begin_anew`]).
 
 use crate::identity::io_error;
 use crate::opening;
@@ -18,18 +19,19 @@ pub struct Repair {
     pub aside: PathBuf,
 }
 
-/// Whether a node, in this directory, cannot go on for damage that can be repaired from the others. One that has computed something
-/// else than the others is not damaged: somebody has to look at why.
+/// Whether a node, in this directory, cannot go on for damage that can be repaired from the others. One that has
+/// computed something else than the others is not damaged: somebody has to look at why.
 pub fn is_damaged_member(path: &Path, error: &Error) -> bool {
     let is_repairable = |disk: RealDisk| fabius_cluster::can_begin_anew(&disk);
     error.state() == SqlState::DATA_CORRUPTED && RealDisk::open(path).is_ok_and(is_repairable)
 }
 
-/// Sets aside what a node has, and makes it its own successor: opened the next time, it asks the others to let it in and to fill it.
+/// Sets aside what a node has, and makes it its own successor: opened the next time, it asks the others to let it in
+/// and to fill it.
 ///
 /// # Errors
-/// `55000` if the directory belongs to no node; `55006` if a process has it; `XX001` if what tells who the members are is damaged;
-/// as the disk fails.
+/// `55000` if the directory belongs to no node; `55006` if a process has it; `XX001` if what tells who the members
+/// are is damaged; as the disk fails.
 pub fn repair_member(path: &Path) -> Result<Repair> {
     let disk = RealDisk::open(path).map_err(|error| {
         Error::new(SqlState::IO_ERROR, "the directory of the node cannot be opened")

@@ -250,8 +250,8 @@ impl Database {
         outcome.map_err(|error| required.of_statement(error))
     }
 
-    /// Calls a statement that writes. Somebody else may have dropped its procedure, another node of a cluster above all, who had no use for
-    /// it.
+    /// Calls a statement that writes. Somebody else may have dropped its procedure, another node of a cluster above
+    /// all, who had no use for it.
     async fn call_statement(
         &self,
         caller: &Caller<'_>,
@@ -297,7 +297,8 @@ impl Database {
         Ok(Outcome { seq, results: results? })
     }
 
-    /// The procedure that the log knows for a statement; defines it if there is none yet. In a cluster whoever leads does.
+    /// The procedure that the log knows for a statement; defines it if there is none yet. In a cluster whoever leads
+    /// does.
     ///
     /// # Errors
     /// What ended the log.
@@ -334,7 +335,8 @@ impl Database {
         (*procedure.program.text == *statement.text).then(|| procedure.clone())
     }
 
-    /// The definitions that drop procedures of statements, as far as they are there: with a table go those that name it.
+    /// The definitions that drop procedures of statements, as far as they are there: with a table go those that name
+    /// it.
     fn drops(&self, statements: &[StatementId]) -> Vec<String> {
         let definitions = self.definitions();
         let names = statements.iter().map(|statement| statement.name());

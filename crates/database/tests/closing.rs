@@ -6,8 +6,8 @@ use fabius_storage::memory;
 /// What threads have not told the account yet.
 const UNTOLD_BYTES: usize = 64 << 10;
 
-/// Goal: whatever an engine has in memory is given back when the database is closed: rows, versions, long values, and calls that
-/// have been promised and never run.
+/// Goal: whatever an engine has in memory is given back when the database is closed: rows, versions, long values, and
+/// calls that have been promised and never run.
 #[test]
 fn memory_is_given_back() {
     for engine in EngineKind::ALL {

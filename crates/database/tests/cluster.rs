@@ -52,8 +52,8 @@ fn leader(databases: &[Option<Database>]) -> usize {
     }
 }
 
-/// Goal: calls are agreed on whichever node they are handed in at, every node has all of them, and reads what was answered
-/// anywhere; without one of three nodes the others go on; one that comes back has what it missed.
+/// Goal: calls are agreed on whichever node they are handed in at, every node has all of them, and reads what was
+/// answered anywhere; without one of three nodes the others go on; one that comes back has what it missed.
 #[test]
 fn any_node_takes_calls_and_any_may_be_missing() {
     let (directories, databases) = cluster();
@@ -116,7 +116,8 @@ fn await_that(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-/// Goal: nodes take checkpoints at the same place and compare digests of them; a node opens again from one, and goes on behind it.
+/// Goal: nodes take checkpoints at the same place and compare digests of them; a node opens again from one, and goes
+/// on behind it.
 #[test]
 fn a_node_begins_with_a_checkpoint() {
     let (directories, mut databases) = cluster();
@@ -176,8 +177,8 @@ fn who_was_away_for_long_catches_up() {
     databases.into_iter().for_each(|database| database.close().expect("it closes"));
 }
 
-/// Goal: a node that needs what the others have let go of says so and stops; opened again it is filled from a checkpoint and goes on,
-/// a node that is new likewise; rows, keys and definitions are those of the others.
+/// Goal: a node that needs what the others have let go of says so and stops; opened again it is filled from a
+/// checkpoint and goes on, a node that is new likewise; rows, keys and definitions are those of the others.
 #[test]
 fn who_was_away_for_too_long_is_filled() {
     let (members, id) = (members(4), identity::make());

@@ -67,7 +67,8 @@ fn the_past_is_there() {
     }
 }
 
-/// Goal: procedures read what was where the caller stands, now or in the past, with the procedures and tables there were then.
+/// Goal: procedures read what was where the caller stands, now or in the past, with the procedures and tables there
+/// were then.
 #[test]
 fn procedures_are_run_where_one_stands() {
     for engine in EngineKind::ALL {
@@ -96,8 +97,8 @@ fn procedures_are_run_where_one_stands() {
     }
 }
 
-/// Goal: at the seq of a call there is the state behind it, or it is said that there is none, and which are nearest: whatever
-/// engines do with calls that come together.
+/// Goal: at the seq of a call there is the state behind it, or it is said that there is none, and which are nearest:
+/// whatever engines do with calls that come together.
 #[test]
 fn a_state_that_never_was_is_not_shown() {
     const CALLS: i64 = 40;

@@ -7,8 +7,8 @@
 //!  +---------+----+-------+----------------------------------------+
 //! ```
 //!
-//! A call that runs has one of [`SLOTS`] *slots*, and its bit says that it holds the lock, so whoever is
-//! refused knows by whom. All holders of a lock have it in the same [`Mode`], which is never `visit`, except that a single
+//! A call that runs has one of [`SLOTS`] *slots*, and its bit says that it holds the lock, so whoever is refused
+//! knows by whom. All holders of a lock have it in the same [`Mode`], which is never `visit`, except that a single
 //! one may have added another mode to its own. A mode without holders means nothing.
 //!
 //! Taking a free lock is one compare-and-swap and giving it back one fetch-and. Only if someone has to

@@ -1,7 +1,7 @@
 //! The threads that work on a round (LADS, section 4.1: the worker threads).
 //!
-//! Whoever forms a batch leads its round, and could do everything alone. Others who lend a thread meanwhile join, and do
-//! the same:
+//! Whoever forms a batch leads its round, and could do everything alone. Others who lend a thread meanwhile join, and
+//! do the same:
 //!
 //! ```text
 //! leader   announce | construct, execute, commit | withdraw

@@ -13,9 +13,9 @@
 //! ```
 //!
 //! Workers take no locks on records or keys, and never wait for a call before the end of the graph. The call with the
-//! lowest timestamp of all that are left is at the head of all its queues, so somebody can always go on. What is left of
-//! latches: whoever is at a partition holds its mutex, which others try and go past ([`Partition::begun`]); a call in one
-//! piece that inserts rows latches indexes for as long as a key goes in.
+//! lowest timestamp of all that are left is at the head of all its queues, so somebody can always go on. What is left
+//! of latches: whoever is at a partition holds its mutex, which others try and go past ([`Partition::begun`]); a call
+//! in one piece that inserts rows latches indexes for as long as a key goes in.
 
 use crate::composite::InTurn;
 use crate::construction::Material;
@@ -70,8 +70,8 @@ impl<'w> Worker<'w> {
         }
     }
 
-    /// Executes what is executable of the partitions that nobody is at, `first` to begin with; how many independent actions
-    /// and whole calls that was.
+    /// Executes what is executable of the partitions that nobody is at, `first` to begin with; how many independent
+    /// actions and whole calls that was.
     pub fn work(&mut self, first: usize) -> usize {
         let count = self.graph.partitions.len();
         let mut ended = 0;

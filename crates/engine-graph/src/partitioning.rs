@@ -1,11 +1,11 @@
 //! Dependency graph partitioning (LADS, section 3.2, algorithm 2).
 //!
-//! What is partitioned is the weighted graph of record queues: a vertex is a queue and weighs as much as it
-//! has actions; an edge weighs as much as there are calls in one piece that have an action in one queue and the next of
-//! their actions in the other. Such a call needs all of its actions at once, so each pair of them depends on each other; a
-//! chain binds them together as well, with one edge less than there are actions instead of their square's half. The
-//! queues are divided evenly along the key range first; then the vertex whose move takes away most of the cut's
-//! weight is moved to the other side of its edge, as long as that is a gain and the balance bound holds:
+//! What is partitioned is the weighted graph of record queues: a vertex is a queue and weighs as much as it has
+//! actions; an edge weighs as much as there are calls in one piece that have an action in one queue and the next of
+//! their actions in the other. Such a call needs all of its actions at once, so each pair of them depends on each
+//! other; a chain binds them together as well, with one edge less than there are actions instead of their square's
+//! half. The queues are divided evenly along the key range first; then the vertex whose move takes away most of the
+//! cut's weight is moved to the other side of its edge, as long as that is a gain and the balance bound holds:
 //!
 //! ```text
 //! w(V_k) <= (1 + epsilon) * w(V) / n      for every partition k
@@ -235,8 +235,8 @@ mod tests {
         assert!(gained > 0);
     }
 
-    /// Goal: what is executable from the beginning is what depends on nothing: a call at the heads of all its queues, in
-    /// the partition of its first action, and independent actions at the heads of theirs.
+    /// Goal: what is executable from the beginning is what depends on nothing: a call at the heads of all its queues,
+    /// in the partition of its first action, and independent actions at the heads of theirs.
     #[test]
     fn execution_begins_at_the_heads() {
         with_graph(20, &[("move", &[1, 15]), ("move", &[1, 2]), ("set", &[3, 15])], |graph| {

@@ -86,8 +86,8 @@ impl<'a> ActionRunner<'a> {
             values[rank] = values[usize::from(column.0)];
         }
         let write = Write { table, record, image: Image::Columns(columns, &values[..columns.len()]) };
-        // SAFETY: nobody else writes or reads the record before its next action, but for readers at their seqs, and this engine leaves
-        // nothing unsettled.
+        // SAFETY: nobody else writes or reads the record before its next action, but for readers at their seqs, and
+        // this engine leaves nothing unsettled.
         if let Some(pushed) =
             unsafe { commit::put_in_turns(&write, writer, self.shared.collected(), &mut self.trail) }
         {

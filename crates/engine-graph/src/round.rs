@@ -69,8 +69,8 @@ impl<'a> Round<'a> {
         self.workers.into_inner().min(self.arenas.len())
     }
 
-    /// What each worker does, until all graphs have been committed or the engine has stopped; whether there was a place for
-    /// one more.
+    /// What each worker does, until all graphs have been committed or the engine has stopped; whether there was a
+    /// place for one more.
     pub fn take_part(&self) -> bool {
         // Others wait for what one does who panics, and he for them to leave.
         self.grounds.ground.foundation().watched(|| self.work())

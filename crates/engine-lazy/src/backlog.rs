@@ -5,9 +5,9 @@
 //!            \-- leave --/
 //! ```
 //!
-//! A chunk whose calls are all done leaves at the old end only: until then nobody takes out what its calls have written.
-//! Whoever lets it leave may shorten the chains that they have written to, whose values are still near: what they
-//! shadow is needed by nobody any more, unless by a reader of the past.
+//! A chunk whose calls are all done leaves at the old end only: until then nobody takes out what its calls have
+//! written. Whoever lets it leave may shorten the chains that they have written to, whose values are still near: what
+//! they shadow is needed by nobody any more, unless by a reader of the past.
 
 use crate::deferred::{Arenas, Chunk, Deferred};
 use crossbeam_epoch::Guard;

@@ -1,4 +1,5 @@
-//! Rows that a now-phase captured, as a deferred call keeps them: in a word or two each, since a backlog is mostly rows.
+//! Rows that a now-phase captured, as a deferred call keeps them: in a word or two each, since a backlog is mostly
+//! rows.
 //!
 //! ```text
 //!  63   62        48 47                              0

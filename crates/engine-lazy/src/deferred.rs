@@ -53,7 +53,8 @@ pub enum State {
     Failed,
 }
 
-/// A call whose later-phase has not run yet. Small, because each call of a backlog is out of all caches when its turn comes.
+/// A call whose later-phase has not run yet. Small, because each call of a backlog is out of all caches when its turn
+/// comes.
 pub struct Deferred {
     state: AtomicU8,
     /// Versions of this call that nothing has overwritten yet; the lane alone counts.
@@ -252,7 +253,8 @@ pub struct Arenas {
 const SPARE_MAX: usize = 64;
 
 impl Arenas {
-    /// A chunk without calls. To be made before others wait for this thread: a new arena is touched here for the first time.
+    /// A chunk without calls. To be made before others wait for this thread: a new arena is touched here for the
+    /// first time.
     pub fn chunk(self: &Arc<Arenas>) -> Arc<Chunk> {
         let spare = self.spare.lock().pop();
         let arena = spare.unwrap_or_else(|| touched(self.usual_bytes.load(Relaxed)));
@@ -399,8 +401,8 @@ impl Chunk {
             for sticky in call.stickies() {
                 // A table may be newer than what the caller knows: its rows are left to whoever writes them next.
                 let Some(table) = definitions.tables.get(sticky.table.0 as usize) else { continue };
-                // SAFETY: what a call has written stays at least for as long as its chunk is in the backlog, and then until
-                // the epoch ends; and the caller's promise.
+                // SAFETY: what a call has written stays at least for as long as its chunk is in the backlog, and then
+                // until the epoch ends; and the caller's promise.
                 unsafe {
                     shorten_at(sticky.record.as_ref(), sticky.version.as_ref(), table.types(), retired);
                 }

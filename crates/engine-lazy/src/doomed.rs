@@ -9,8 +9,8 @@
 //! Below a version that covers it and does not depend on it, a sticky can be read only by snapshots of the past (they
 //! are waited for), by later-phases that captured it (it is marked then) or that search the table, by the call that
 //! wrote the version above it, which is doomed first, and by the call that overwrites it, if that is deferred too. So
-//! whoever overwrites stickies walks down the chain as far as that goes, and nothing that comes later in the turn changes
-//! how far.
+//! whoever overwrites stickies walks down the chain as far as that goes, and nothing that comes later in the turn
+//! changes how far.
 
 use crate::backlog::let_go;
 use crate::deferred::{Chunk, Deferred, State};
@@ -56,8 +56,8 @@ pub struct Doomed {
     spare: Vec<Vec<NonNull<Version>>>,
 }
 
-/// A walk down the stickies that a version has overwritten, a step per call of the lane: each sticky is likely in nobody's
-/// cache, and only there it says where the next one is.
+/// A walk down the stickies that a version has overwritten, a step per call of the lane: each sticky is likely in
+/// nobody's cache, and only there it says where the next one is.
 struct Walk {
     overwritten: Overwritten,
     covers: ColumnMask,
@@ -90,8 +90,8 @@ struct DoomedCall {
 // SAFETY: the addresses lead into chunks and tables that are kept alive beside them.
 unsafe impl Send for Doomed {}
 
-/// Doomed calls that no reader can miss any more. Whoever has taken them out drops them before its epoch ends. One thread
-/// has such calls at a time, so that none is dropped before one that reads it, nor unlinked below one that is.
+/// Doomed calls that no reader can miss any more. Whoever has taken them out drops them before its epoch ends. One
+/// thread has such calls at a time, so that none is dropped before one that reads it, nor unlinked below one that is.
 #[derive(Default)]
 #[must_use]
 pub struct Unread {
@@ -148,8 +148,9 @@ impl Doomed {
         self.overwritten.is_empty() && self.leaving.is_empty() && !has_done()
     }
 
-    /// Begins to look for the deferred calls that the call at `seq` has made pointless by what it wrote, and goes on looking
-    /// for those of the calls before. `later_searcher` has the newest call, by table, whose later-phase searches it.
+    /// Begins to look for the deferred calls that the call at `seq` has made pointless by what it wrote, and goes on
+    /// looking for those of the calls before. `later_searcher` has the newest call, by table, whose later-phase
+    /// searches it.
     ///
     /// # Safety
     /// The caller is the lane, in an epoch that was pinned before the turn, and ends the turn with
@@ -232,8 +233,8 @@ impl Doomed {
         }
     }
 
-    /// Dooms the calls of the stickies that a walk has found, down to the first that has something else to do. Walks end in
-    /// the order in which they began: a call comes behind all that read it, in whatever chain.
+    /// Dooms the calls of the stickies that a walk has found, down to the first that has something else to do. Walks
+    /// end in the order in which they began: a call comes behind all that read it, in whatever chain.
     ///
     /// # Safety
     /// As [`overwrite`](Doomed::overwrite).
@@ -263,8 +264,8 @@ impl Doomed {
         }
     }
 
-    /// Takes out the doomed calls that no reader can miss, when all see what is up to `readers`, unless another thread still
-    /// has some in hand; and lets chunks go that have nothing else. `next` is the next call's seq.
+    /// Takes out the doomed calls that no reader can miss, when all see what is up to `readers`, unless another
+    /// thread still has some in hand; and lets chunks go that have nothing else. `next` is the next call's seq.
     pub fn take_unread(&mut self, readers: Seq, next: Seq, guard: &Guard) -> Unread {
         let mut unread = Unread::default();
         if !self.is_taken.load(Acquire) {
@@ -302,8 +303,8 @@ impl Doomed {
 }
 
 impl Unread {
-    /// Drops the calls that nobody has begun to run, and takes their stickies out of the chain; gives how many. Others may
-    /// be in the lane meanwhile.
+    /// Drops the calls that nobody has begun to run, and takes their stickies out of the chain; gives how many.
+    /// Others may be in the lane meanwhile.
     ///
     /// # Safety
     /// The calls were taken out in the epoch of the caller.
@@ -313,7 +314,8 @@ impl Unread {
         retired.reserve(self.calls.len());
         for overwritten in self.overwritten {
             schedule::point("doomed");
-            // SAFETY: no record is freed that was overwritten since the oldest that waits (`Doomed::oldest`); the epoch is pinned.
+            // SAFETY: no record is freed that was overwritten since the oldest that waits (`Doomed::oldest`); the
+            // epoch is pinned.
             let record = unsafe { overwritten.record.as_ref() };
             let may_unlink = record.begin_shortening();
             let mut is_unread = true;
@@ -328,8 +330,8 @@ impl Unread {
                 dropped += u64::from(is_unread);
                 schedule::point("dropped");
                 if is_unread && may_unlink {
-                    // SAFETY: while a call below was pending, what overwrote it has stayed, and nobody comes below that any more: the
-                    // sticky is unlinked by this, whose shortening keeps others from it.
+                    // SAFETY: while a call below was pending, what overwrote it has stayed, and nobody comes below
+                    // that any more: the sticky is unlinked by this, whose shortening keeps others from it.
                     unsafe {
                         overwritten.by.as_ref().set_next(sticky.as_ref().next());
                         retired.version(*sticky, overwritten.table.types());

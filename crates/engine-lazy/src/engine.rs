@@ -218,8 +218,8 @@ impl LazyEngine {
         failure.or_else(|| self.closed.load(Acquire).then(closed))
     }
 
-    /// The lane, for calls that are ready for it. While another thread has it, deferred calls are run; and if there are none,
-    /// one thread stays awake, since being woken takes as long as many calls.
+    /// The lane, for calls that are ready for it. While another thread has it, deferred calls are run; and if there
+    /// are none, one thread stays awake, since being woken takes as long as many calls.
     fn lane_of_a_turn(&self) -> MutexGuard<'_, Box<Lane>> {
         let is_idle_work_wanted = self.policy.read().idle;
         loop {
@@ -251,9 +251,9 @@ impl LazyEngine {
         !self.queue.is_empty() || self.in_hand.load(Acquire) > 0
     }
 
-    /// Works off about as much as a turn of this very thread has left: that, while it is in this core's cache,
-    /// since waiting only makes it dearer when callers hand in more than idle threads keep up with. Behind a long
-    /// backlog the oldest calls come first, though: the newest would need nearly all of those before them. Where nothing is
+    /// Works off about as much as a turn of this very thread has left: that, while it is in this core's cache, since
+    /// waiting only makes it dearer when callers hand in more than idle threads keep up with. Behind a long backlog
+    /// the oldest calls come first, though: the newest would need nearly all of those before them. Where nothing is
     /// done just because a thread is idle, those that should not wait are run.
     fn keep_up(&self, chunk: &Chunk, is_idle_work_wanted: bool) {
         if !is_idle_work_wanted {
@@ -329,8 +329,8 @@ impl LazyEngine {
         retired.hand_over(guard);
     }
 
-    /// Whether the backlog is so long that deferred calls are best run one after the other from its old end: any other would
-    /// need nearly all of those before it, which are found slowly from there.
+    /// Whether the backlog is so long that deferred calls are best run one after the other from its old end: any
+    /// other would need nearly all of those before it, which are found slowly from there.
     fn is_far_behind(&self) -> bool {
         self.backlog_calls() > OLDEST_FIRST_CALLS
     }
@@ -678,9 +678,9 @@ mod tests {
         }
         procedure see(id: bigint) -> bigint { return cells[id].x }";
 
-    /// Goal: a later-phase that panics stops the engine, and all who need what it should have written are told why, also
-    /// those who wait while it runs, and those who need it by way of a call that was suspended for it; what other calls
-    /// have written can be read, and nothing is taken in any more.
+    /// Goal: a later-phase that panics stops the engine, and all who need what it should have written are told why,
+    /// also those who wait while it runs, and those who need it by way of a call that was suspended for it; what
+    /// other calls have written can be read, and nothing is taken in any more.
     #[test]
     fn a_later_phase_that_panics_is_told_to_whoever_needs_it() {
         let policy = Policy { chain_bound: u32::MAX, idle: false, ..Policy::default() };

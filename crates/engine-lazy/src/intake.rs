@@ -99,8 +99,8 @@ impl<'a> Intake<'a> {
         self.calls.len()
     }
 
-    /// A call, its arguments if there is such a procedure, and the rows that it is expected to look up; those of the calls
-    /// after it are brought near.
+    /// A call, its arguments if there is such a procedure, and the rows that it is expected to look up; those of the
+    /// calls after it are brought near.
     pub fn call(&self, at: usize) -> (&Call<'a>, Result<Arguments<'_, 'a>>, &[ExpectedRow<'a>]) {
         self.rows(at + 3 * STRIDE).iter().for_each(ExpectedRow::prefetch_record);
         let newest = self.rows(at + 2 * STRIDE).iter().filter_map(ExpectedRow::newest_version);

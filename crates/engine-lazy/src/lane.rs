@@ -256,8 +256,8 @@ impl Lane {
         Rest { chunk, unread }
     }
 
-    /// Purges keys that nobody searches for any more, and moves `collected`; gives how far chains may be folded, and the
-    /// doomed calls that no reader can miss.
+    /// Purges keys that nobody searches for any more, and moves `collected`; gives how far chains may be folded, and
+    /// the doomed calls that no reader can miss.
     fn collect(&mut self, around: &Surroundings<'_>, guard: &Guard) -> (Seq, Unread) {
         let foundation = around.foundation;
         let promised = foundation.promised();

@@ -3,8 +3,8 @@
 /// The settings of the lazy engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// A record on which this many calls have left stickies, since the last write that did not depend on them, hands the
-    /// newest of them to substantiation; 1 substantiates every call as soon as it is promised.
+    /// A record on which this many calls have left stickies, since the last write that did not depend on them, hands
+    /// the newest of them to substantiation; 1 substantiates every call as soon as it is promised.
     pub chain_bound: u32,
     /// Whether threads with nothing else to do work off the backlog, oldest first.
     pub idle: bool,

@@ -17,8 +17,8 @@
 //! Waiting for a call that another worker runs cannot deadlock: whoever waits, waits for a call with a
 //! smaller seq than anything it holds itself.
 //!
-//! If a run panics, it and those that were suspended for it have failed, and the engine stops. Readers of what they should
-//! have written are told so, and everything else can be read.
+//! If a run panics, it and those that were suspended for it have failed, and the engine stops. Readers of what they
+//! should have written are told so, and everything else can be read.
 
 use crate::captured::{CapturedRow, Rows};
 use crate::deferred::{Claim, Deferred, State};

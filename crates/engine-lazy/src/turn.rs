@@ -154,7 +154,8 @@ impl<'a, 't> Turn<'a, '_, 't> {
             }
         }
         self.context.commit();
-        // Results that the now-phase had to compute anyway need no later-phase; nor do those of a program that has none.
+        // Results that the now-phase had to compute anyway need no later-phase; nor do those of a program that has
+        // none.
         let has_none = procedure.program.results.is_empty();
         let ticket = ticket.filter(|ticket| match self.frame.results(code).or(has_none.then(Vec::new)) {
             Some(values) => {

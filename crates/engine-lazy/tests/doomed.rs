@@ -58,7 +58,8 @@ fn numbers(rig: &Rig) -> Vec<[Option<i64>; 2]> {
     rig.rows("cells").iter().map(|row| [row[1].as_integer(), row[2].as_integer()]).collect()
 }
 
-/// Goal: a chain of any length is dropped as a whole, across the turns that it was made in, and nothing of it is computed.
+/// Goal: a chain of any length is dropped as a whole, across the turns that it was made in, and nothing of it is
+/// computed.
 #[test]
 fn a_whole_chain_is_dropped() {
     let rig = rig();
@@ -99,8 +100,8 @@ fn what_is_read_below_another_sticky_stays() {
     assert_eq!(numbers(&rig)[0], [Some(176), Some(190)]);
 }
 
-/// Goal: a call that has written two rows is dropped once both are overwritten, with what only it could read, in whichever
-/// order and turn that happens.
+/// Goal: a call that has written two rows is dropped once both are overwritten, with what only it could read, in
+/// whichever order and turn that happens.
 #[test]
 fn a_call_goes_when_all_that_it_has_written_is_overwritten() {
     let clears: [&[(&str, &[i64])]; 3] =

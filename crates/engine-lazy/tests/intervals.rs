@@ -1,5 +1,6 @@
-//! Promises near the ends of a type: what the lane knows of a column's values always covers them, though it moves for many
-//! calls at a time and only now and then (`interval.rs`, `variant.rs`). Were it ever too narrow, a promised call would fail.
+//! Promises near the ends of a type: what the lane knows of a column's values always covers them, though it moves for
+//! many calls at a time and only now and then (`interval.rs`, `variant.rs`). Were it ever too narrow, a promised call
+//! would fail.
 
 use fabius_engine::BatchBuilder;
 use fabius_engine::rig::Rig;

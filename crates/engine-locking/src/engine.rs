@@ -438,8 +438,9 @@ mod tests {
         rows.map(|row| if let Value::Int(count) = row[1] { count } else { unreachable!("an int") }).collect()
     }
 
-    /// Goal: a call whose predictions are wrong goes back as often as the bound says, and keeps to it; then it locks whole
-    /// tables: it runs though its keys have changed once more, and whoever accesses other rows of them waits for it.
+    /// Goal: a call whose predictions are wrong goes back as often as the bound says, and keeps to it; then it locks
+    /// whole tables: it runs though its keys have changed once more, and whoever accesses other rows of them waits
+    /// for it.
     #[test]
     fn what_is_predicted_wrongly_too_often_locks_whole_tables() {
         let policy = Policy { delay: DELAY, ..Policy::default() };
@@ -483,8 +484,8 @@ mod tests {
         assert_eq!(counts(&rig), [100, 0, 0, 0, 10_000, 0, 0, 0]);
     }
 
-    /// Goal: a predicted call gets its place when the delay has passed, and not before; a prediction that is still right
-    /// by then is not repeated.
+    /// Goal: a predicted call gets its place when the delay has passed, and not before; a prediction that is still
+    /// right by then is not repeated.
     #[test]
     fn a_prediction_waits_for_the_delay() {
         let (_, rig) = database(Policy { delay: DELAY, ..Policy::default() });

@@ -239,8 +239,8 @@ impl Footprints {
         self.definitions.table(table).schema().primary_key.len()
     }
 
-    /// Adds the locks that a call's arguments and its key say it needs; not sealed. Arguments that do not decode abort a
-    /// call before it accesses anything.
+    /// Adds the locks that a call's arguments and its key say it needs; not sealed. Arguments that do not decode
+    /// abort a call before it accesses anything.
     pub fn declared_locks<'c>(
         &self,
         call: &Call<'c>,
@@ -293,8 +293,8 @@ fn lock_entry(
     granules: &Granules,
     locks: &mut LockSet,
 ) {
-    // The values are in the order in which the columns are asked for. Of a range of the primary key, the columns that are
-    // not known add nothing, and what lies below it is itself: it is locked already.
+    // The values are in the order in which the columns are asked for. Of a range of the primary key, the columns that
+    // are not known add nothing, and what lies below it is itself: it is locked already.
     let mut values = values.iter().copied();
     let added = schema.around_entry(
         schema.definitions.table(table),

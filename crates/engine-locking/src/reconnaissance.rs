@@ -27,10 +27,10 @@
 //! Its logged time is that of the reconnaissance, so that `now()` is the same too. A procedure that draws
 //! random numbers, which come from its seq, is not predicted at all.
 //!
-//! The order of the log stays the order in which locks are requested, calls never lose their place, and the
-//! log says nothing of predictions. The price: requests to write count as writes. Of calls that have locked whole tables
-//! the writes themselves count, when they are known: as long as such a call is in progress, predictions that may
-//! depend on it wait, and nobody else gets a place meanwhile.
+//! The order of the log stays the order in which locks are requested, calls never lose their place, and the log says
+//! nothing of predictions. The price: requests to write count as writes. Of calls that have locked whole tables the
+//! writes themselves count, when they are known: as long as such a call is in progress, predictions that may depend
+//! on it wait, and nobody else gets a place meanwhile.
 
 use crate::control::Recorder;
 use crate::footprint::Footprints;

@@ -17,11 +17,11 @@
 //! locks are acquired in an order that is the same for all. The oldest call that has not ended is
 //! first in each of its queues, so nothing keeps it from being granted them all.
 //!
-//! **What an owner does whose partition is granted** to a call that still needs others ([`Waiting`]): it leaves, and lends its
-//! thread elsewhere, if there is work; or it blocks until the call has ended and goes on as the owner, as H-Store's threads do.
-//! Threads of ours are their callers', and there may be fewer of them than partitions. So one that blocks does the work of
-//! those partitions of the call that nobody owns, but only what comes before the call: what comes behind it may need the
-//! partition that this very thread holds.
+//! **What an owner does whose partition is granted** to a call that still needs others ([`Waiting`]): it leaves, and
+//! lends its thread elsewhere, if there is work; or it blocks until the call has ended and goes on as the owner, as
+//! H-Store's threads do. Threads of ours are their callers', and there may be fewer of them than partitions. So one
+//! that blocks does the work of those partitions of the call that nobody owns, but only what comes before the call:
+//! what comes behind it may need the partition that this very thread holds.
 //!
 //! A call in front of another that touches one of its partitions also runs before it. So calls of one batch,
 //! and of batches handed in one after the other, are in order wherever it could matter.
@@ -44,8 +44,8 @@ use std::sync::atomic::{
 };
 use std::time::Duration;
 
-/// Whoever owns another partition of a call may have left, since threads are lent: after this time one that blocks looks
-/// whether there is work that nobody does.
+/// Whoever owns another partition of a call may have left, since threads are lent: after this time one that blocks
+/// looks whether there is work that nobody does.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
 /// What stands in a partition's queue.
@@ -166,8 +166,9 @@ impl Partitions {
         self.partitions[number].give_back();
     }
 
-    /// Blocks until a call has ended that this thread has granted a partition. What it does meanwhile comes before that call,
-    /// and so needs nothing that this thread has already. Within each other a thread blocks at most once for each partition.
+    /// Blocks until a call has ended that this thread has granted a partition. What it does meanwhile comes before
+    /// that call, and so needs nothing that this thread has already. Within each other a thread blocks at most once
+    /// for each partition.
     fn block(&self, crossing: &Crossing, runs: &Runs, schema: &Schema, routes: &Routes) {
         let has_stopped = || runs.ground.foundation().failure().is_some();
         while !crossing.has_ended() && !has_stopped() {

@@ -345,8 +345,8 @@ mod tests {
         }
     }
 
-    /// Counters whose log is written through, the first of which the next phase is going to split; phases last until nothing
-    /// is left to begin.
+    /// Counters whose log is written through, the first of which the next phase is going to split; phases last until
+    /// nothing is left to begin.
     fn contended() -> Counters {
         let policy = Policy { conflicts_min: 1, phase_ms_max: 1000, ..Policy::default() };
         let counters = Counters::on(&Rig::writing_through, policy);
@@ -360,8 +360,8 @@ mod tests {
         batch.build()
     }
 
-    /// Goal: a split phase begins if a record has become worth splitting, calls wait, and none of those is left that were
-    /// stashed in the phase before.
+    /// Goal: a split phase begins if a record has become worth splitting, calls wait, and none of those is left that
+    /// were stashed in the phase before.
     #[test]
     fn a_split_phase_begins_when_it_is_worth_while() {
         let counters = Counters::new(Policy::default());
@@ -404,8 +404,8 @@ mod tests {
         assert!(counters.is_due(0, 0, false, end_ns + MS));
     }
 
-    /// Goal: a record stays split, without any conflicts, as long as phases apply enough to it; when the workload moves to
-    /// another one, that is split in its place.
+    /// Goal: a record stays split, without any conflicts, as long as phases apply enough to it; when the workload
+    /// moves to another one, that is split in its place.
     #[test]
     fn splitting_follows_the_workload() {
         let counters = Counters::new(Policy::default());
@@ -446,8 +446,8 @@ mod tests {
         }
     }
 
-    /// Goal: what cores have done to their slices is not reconciled when it is not in the log, and whoever waits for any
-    /// call of the phase is told.
+    /// Goal: what cores have done to their slices is not reconciled when it is not in the log, and whoever waits for
+    /// any call of the phase is told.
     #[test]
     fn what_is_not_logged_is_not_reconciled() {
         let Counters { rig, engine } = contended();

@@ -161,8 +161,8 @@ impl SplitRecord {
     }
 }
 
-/// The largest factor that so many cores can multiply by, one after the other, within `most`; 0 if even 1 is more, as for the
-/// lowest number of a type, whose absolute value is not in it.
+/// The largest factor that so many cores can multiply by, one after the other, within `most`; 0 if even 1 is more, as
+/// for the lowest number of a type, whose absolute value is not in it.
 fn factor(most: i128, cores: i128) -> i128 {
     if most < 1 {
         return 0;

@@ -150,8 +150,8 @@ mod tests {
         samples
     }
 
-    /// Goal: what counts for a record are calls that apply one operation to each of its columns; calls that apply another
-    /// to one of them, that write or delete besides, or that do nothing of the kind, count against it.
+    /// Goal: what counts for a record are calls that apply one operation to each of its columns; calls that apply
+    /// another to one of them, that write or delete besides, or that do nothing of the kind, count against it.
     #[test]
     fn conflicts_are_counted_for_and_against() {
         let named = Named::new(b"a");
@@ -180,7 +180,8 @@ mod tests {
         assert!(is_taken(64, 128) && !is_taken(64, 129));
     }
 
-    /// Goal: what is taken is counted anew, and what is not goes on being counted; records come in the order of their names.
+    /// Goal: what is taken is counted anew, and what is not goes on being counted; records come in the order of their
+    /// names.
     #[test]
     fn what_is_not_taken_goes_on_being_counted() {
         let keys = [b"c", b"a", b"b"].map(|key| Named::new(key));

@@ -10,8 +10,8 @@
 //!                                                   below
 //! ```
 //!
-//! A call's arguments are decoded when it is first looked at, and kept until it runs; so are the records that were found,
-//! which its program most often looks up in that order ([`crate::expected`]).
+//! A call's arguments are decoded when it is first looked at, and kept until it runs; so are the records that were
+//! found, which its program most often looks up in that order ([`crate::expected`]).
 
 use crate::Definitions;
 use crate::entry::Call;
@@ -155,8 +155,8 @@ impl<'a> Ahead<'a> {
         coming.expected.rows.iter_mut().for_each(ExpectedRow::find_version);
     }
 
-    /// From the newest versions to their long values; to the whole row below, if the program reads what they do not have;
-    /// and to what is in between, which is folded when a version is put on top.
+    /// From the newest versions to their long values; to the whole row below, if the program reads what they do not
+    /// have; and to what is in between, which is folded when a version is put on top.
     #[inline]
     fn fetch_values(&self, at: usize) {
         let Some(coming) = self.calls.get(at) else { return };

@@ -52,8 +52,8 @@ pub struct Outcomes {
 }
 
 impl Outcomes {
-    /// Deals out what has become of calls that were taken together to batches that some of them came in: each with the place of
-    /// its first call among them, in ascending order. What is of no batch is dropped.
+    /// Deals out what has become of calls that were taken together to batches that some of them came in: each with
+    /// the place of its first call among them, in ascending order. What is of no batch is dropped.
     pub fn deal(mut self, batches: &[(u32, Arc<Batch>)]) {
         let (mut aborts, mut tickets) =
             (self.aborts.into_iter().peekable(), self.tickets.into_iter().peekable());

@@ -79,8 +79,8 @@ pub trait Engine: Send + Sync {
         (at.seq(), outcome)
     }
 
-    /// The same at a standpoint, with a procedure of the definitions there. As it is here, of engines that leave no stickies; so with
-    /// all that follows.
+    /// The same at a standpoint, with a procedure of the definitions there. As it is here, of engines that leave no
+    /// stickies; so with all that follows.
     ///
     /// # Errors
     /// Why the procedure aborted.
@@ -187,9 +187,9 @@ pub trait Engine: Send + Sync {
     /// Begins with the state of a checkpoint instead of an empty one. Called before anything else.
     fn restore(&self, state: State);
 
-    /// Takes an entry that has its place in the order already, in the log too: it was logged before, or is agreed on. Gives
-    /// what has become of its calls, by their place in the entry, once readers can see all of them. Entries come one after the
-    /// other, without gaps, and nothing is [submitted](Engine::submit) beside them.
+    /// Takes an entry that has its place in the order already, in the log too: it was logged before, or is agreed on.
+    /// Gives what has become of its calls, by their place in the entry, once readers can see all of them. Entries
+    /// come one after the other, without gaps, and nothing is [submitted](Engine::submit) beside them.
     ///
     /// # Errors
     /// `XX001` if the bytes are not what an engine logs, or not what comes next; why the engine has stopped.

@@ -1,9 +1,9 @@
 //! The rows that a call is going to look up, found before it does.
 //!
-//! A call looked at [ahead](crate::ahead) is known by the keys that are functions of its arguments, a loop over a range by
-//! the columns of its [rows](crate::join). Their records are found while they are brought near, so the program need not
-//! look for them again: it most often asks for them in the order in which they were found, or for those of two tables in
-//! turns.
+//! A call looked at [ahead](crate::ahead) is known by the keys that are functions of its arguments, a loop over a
+//! range by the columns of its [rows](crate::join). Their records are found while they are brought near, so the
+//! program need not look for them again: it most often asks for them in the order in which they were found, or for
+//! those of two tables in turns.
 
 use crate::Definitions;
 use crossbeam_epoch::Guard;
@@ -30,8 +30,8 @@ pub struct ExpectedRow<'a> {
     found: Option<&'a Record>,
 }
 
-/// Adds the row whose key has these columns, and asks for the memory that looking it up reads first; not if its table has
-/// no hash index. A key that is not short is encoded in `encoded`.
+/// Adds the row whose key has these columns, and asks for the memory that looking it up reads first; not if its table
+/// has no hash index. A key that is not short is encoded in `encoded`.
 #[inline]
 pub fn expect<'a>(
     rows: &mut Vec<ExpectedRow<'a>>,
@@ -107,13 +107,14 @@ impl<'a> ExpectedRow<'a> {
     }
 }
 
-/// Where the rows are that a call may look up next: behind the one that it has looked up last, or, where it looks up those
-/// of two tables in turns, behind the last of the other table.
+/// Where the rows are that a call may look up next: behind the one that it has looked up last, or, where it looks up
+/// those of two tables in turns, behind the last of the other table.
 #[derive(Clone, Copy, Default)]
 pub struct Cursor([usize; 2]);
 
 impl Cursor {
-    /// The record of a key with these columns, if that is among `rows` and was found, and is still in its table's index.
+    /// The record of a key with these columns, if that is among `rows` and was found, and is still in its table's
+    /// index.
     #[inline]
     pub fn find<'a>(
         &mut self,

@@ -317,8 +317,8 @@ impl Foundation {
         drop(before);
     }
 
-    /// Keeps what reading at a seq of the past takes besides a snapshot, from now on: definitions that are replaced, and
-    /// which calls are seen together.
+    /// Keeps what reading at a seq of the past takes besides a snapshot, from now on: definitions that are replaced,
+    /// and which calls are seen together.
     pub fn keep_past(&self) {
         self.replaced.lock().get_or_insert_default();
         self.together.lock().get_or_insert_default();
@@ -334,8 +334,8 @@ impl Foundation {
         }
     }
 
-    /// The first and the last of the calls that are seen together with the one at a seq and some behind it; `None` if what
-    /// was then can be read at that seq.
+    /// The first and the last of the calls that are seen together with the one at a seq and some behind it; `None` if
+    /// what was then can be read at that seq.
     pub fn seen_together(&self, seq: Seq) -> Option<(Seq, Seq)> {
         let together = self.together.lock();
         let (first, last) = together.as_ref()?.range(..=seq).next_back()?;

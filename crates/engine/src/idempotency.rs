@@ -93,7 +93,8 @@ impl Keys {
         (first.seq >= oldest).then_some(first)
     }
 
-    /// Remembers a first outcome, unless it is [to be tried again](is_final), and forgets some that are older than `oldest`.
+    /// Remembers a first outcome, unless it is [to be tried again](is_final), and forgets some that are older than
+    /// `oldest`.
     pub fn remember(&mut self, key: &[u8], first: First, oldest: Seq) {
         self.forget(oldest);
         if !is_final(first.abort.as_ref()) {
@@ -136,8 +137,8 @@ impl Drop for Keys {
     }
 }
 
-/// Whether a call that ended so has its outcome for good. After a conflict whoever made it is told to try again, under the same
-/// key; so is whoever called a procedure that was dropped.
+/// Whether a call that ended so has its outcome for good. After a conflict whoever made it is told to try again,
+/// under the same key; so is whoever called a procedure that was dropped.
 pub fn is_final(abort: Option<&Error>) -> bool {
     let is_for_now = |state| [SqlState::SERIALIZATION_FAILURE, SqlState::UNDEFINED_FUNCTION].contains(&state);
     abort.is_none_or(|error| !is_for_now(error.state()))

@@ -1,7 +1,7 @@
 //! Index joins: what a loop over a range looks up for each of its rows, brought near for some rows at a time.
 //!
-//! A lookup is some cache misses in a row, and begins when the scanned row is known that leads to it. At a snapshot rows
-//! can be taken from a range before they are asked for, so that the misses of several lookups overlap:
+//! A lookup is some cache misses in a row, and begins when the scanned row is known that leads to it. At a snapshot
+//! rows can be taken from a range before they are asked for, so that the misses of several lookups overlap:
 //!
 //! ```text
 //! for ol in order_line[...] {                  16 rows taken: their buckets, then records, then versions asked for
@@ -83,7 +83,8 @@ pub struct Nearby<'a> {
 }
 
 impl<'a> Nearby<'a> {
-    /// The next row of a scan with joins, at `seq`. If rows have to be taken for that, what they lead to is brought near.
+    /// The next row of a scan with joins, at `seq`. If rows have to be taken for that, what they lead to is brought
+    /// near.
     ///
     /// # Errors
     /// As [`Room::look`].

@@ -57,8 +57,8 @@ impl Returned {
         self.calls.iter().map(|span| span.place)
     }
 
-    /// Moves out what calls at some places have returned, once, as those of a batch in which the first of these places is 0;
-    /// it has to be sorted.
+    /// Moves out what calls at some places have returned, once, as those of a batch in which the first of these
+    /// places is 0; it has to be sorted.
     pub fn split(&mut self, places: Range<u32>) -> Returned {
         let at = |place| self.calls.partition_point(|span| span.place < place);
         let mut split = Returned::default();

@@ -1,9 +1,10 @@
-//! How much a program may take that runs for a reader: what it holds, which is the lists it fills and what it notes of the
-//! rows it has met, and how long it runs.
+//! How much a program may take that runs for a reader: what it holds, which is the lists it fills and what it notes
+//! of the rows it has met, and how long it runs.
 //!
 //! A query's result is a list, and as large as what it finds. Whoever runs it says what it may take, and is told when
-//! that is not enough before it has taken more. It may go through many rows, there or not, and its reader be gone meanwhile,
-//! so it asks now and then. Programs that are in the log are not bounded so: how they end must not depend on who runs them.
+//! that is not enough before it has taken more. It may go through many rows, there or not, and its reader be gone
+//! meanwhile, so it asks now and then. Programs that are in the log are not bounded so: how they end must not depend
+//! on who runs them.
 
 use fabius_value::{Datum, Error, Result, SqlState, Value};
 use std::sync::Arc;

@@ -82,8 +82,8 @@ enum Place<'f> {
     Held(HeldSnapshot),
 }
 
-/// What is done about a sticky, given its address, under the epoch in which it was read. An error says that it cannot be
-/// computed any more.
+/// What is done about a sticky, given its address, under the epoch in which it was read. An error says that it cannot
+/// be computed any more.
 pub type Substantiate<'s> = dyn FnMut(*mut ()) -> Result<()> + 's;
 
 /// A seq with everything that belongs to it.
@@ -160,8 +160,8 @@ impl<'f> Standpoint<'f> {
     /// Shows rows of a table until `visit` says no; `substantiate` computes what a sticky stands for.
     ///
     /// # Errors
-    /// The first error of `visit` or `substantiate`; `42P17` for an order that the table does not have, `54000` for a bound
-    /// that is too long.
+    /// The first error of `visit` or `substantiate`; `42P17` for an order that the table does not have, `54000` for a
+    /// bound that is too long.
     pub fn scan(
         &self,
         scan: &TableScan,

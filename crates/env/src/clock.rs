@@ -48,8 +48,8 @@ impl Clock for RealClock {
     }
 }
 
-/// A clock whose time of day never goes back: where the one beneath does, it stands still until that one has caught up. So does
-/// it behind a time that it is told of, which another machine's clock may have given.
+/// A clock whose time of day never goes back: where the one beneath does, it stands still until that one has caught
+/// up. So does it behind a time that it is told of, which another machine's clock may have given.
 #[derive(Debug)]
 pub struct ForwardClock {
     beneath: Arc<dyn Clock>,

@@ -40,7 +40,8 @@ pub fn reserved_bytes() -> usize {
     RESERVED_BYTES.load(Relaxed)
 }
 
-/// Bytes that the system could give to this process, within the bound of its control group; `None` where it does not say.
+/// Bytes that the system could give to this process, within the bound of its control group; `None` where it does not
+/// say.
 pub fn available_bytes() -> Option<u64> {
     let info = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -48,8 +49,8 @@ pub fn available_bytes() -> Option<u64> {
     Some(free.min(left_to_group().unwrap_or(u64::MAX)))
 }
 
-/// Bytes that the control groups of this process may take besides what they have; `None` if nothing bounds them. What the
-/// system keeps of files for them goes when it is needed.
+/// Bytes that the control groups of this process may take besides what they have; `None` if nothing bounds them. What
+/// the system keeps of files for them goes when it is needed.
 fn left_to_group() -> Option<u64> {
     let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let path = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
@@ -132,7 +133,8 @@ mod tests {
             assert!(memory.iter().all(|&word| word == 7), "{words}");
         }
     }
-    /// Goal: what is reserved is there, counted, and of the alignment asked for; who does not want to wait keeps nothing.
+    /// Goal: what is reserved is there, counted, and of the alignment asked for; who does not want to wait keeps
+    /// nothing.
     #[test]
     fn memory_is_reserved() {
         let layout = Layout::from_size_align(3 * RESERVED_STEP_BYTES, LARGE_PAGE_BYTES).expect("a layout");

@@ -13,8 +13,9 @@ use std::time::Duration;
 /// The most bytes of one message. What is longer, such as a snapshot, is sent in parts.
 pub const MAX_MESSAGE: usize = 64 << 20;
 
-/// A node of a cluster, by a number of two parts: the lower half is its seat, by which people call it; the upper one says how many have
-/// had the seat before it. Who comes back without what it had promised to keep takes its seat under the next number.
+/// A node of a cluster, by a number of two parts: the lower half is its seat, by which people call it; the upper one
+/// says how many have had the seat before it. Who comes back without what it had promised to keep takes its seat
+/// under the next number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u64);
 

@@ -39,8 +39,8 @@ impl<T: Send> Mutex<T> {
         self.inner.lock()
     }
 
-    /// Waits for a mutex that others hold for less time than it takes to be woken: tries so many times to take it, and gives
-    /// way to other threads in between, before it sleeps.
+    /// Waits for a mutex that others hold for less time than it takes to be woken: tries so many times to take it,
+    /// and gives way to other threads in between, before it sleeps.
     pub fn lock_awake(&self, tries: u32) -> MutexGuard<'_, T> {
         if !is_simulated() {
             for _ in 0..tries {

@@ -1,5 +1,5 @@
-//! Random SQL on PostgreSQL and on Fabius, side by side; where there is no PostgreSQL, programs and queries beside queries that
-//! are not optimized.
+//! Random SQL on PostgreSQL and on Fabius, side by side; where there is no PostgreSQL, programs and queries beside
+//! queries that are not optimized.
 //!
 //! A difference is printed with the command that shows it again, and its script is in `target/sql-differential`.
 //! `FABIUS_STATEMENTS=1000000 cargo test -p fabius-fuzz --test sql_differential` is the long form.

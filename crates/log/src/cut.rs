@@ -1,8 +1,10 @@
-//! Cutting the end off a log: a torn tail at opening, or entries that a log under agreement has to give up; or all of it.
+//! Cutting the end off a log: a torn tail at opening, or entries that a log under agreement has to give up; or all of
+//! it.
 //!
-//! Later segments go last to first, then the one in which the cut is is shortened, each step durable before the next, so
-//! that a crash in between leaves a log that ends later than it should, and without a gap. After a cut a new segment with a
-//! new generation is begun: whatever the disk may still show of the old end later, no frame of it fits any more.
+//! Later segments go last to first, then the one in which the cut is is shortened, each step durable before the next,
+//! so that a crash in between leaves a log that ends later than it should, and without a gap. After a cut a new
+//! segment with a new generation is begun: whatever the disk may still show of the old end later, no frame of it fits
+//! any more.
 
 use fabius_env::Disk;
 

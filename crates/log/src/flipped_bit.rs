@@ -1,11 +1,11 @@
 //! Telling a flipped bit from a torn write.
 //!
-//! What stands at the end of a log and is not as it should be was either never wholly written, or was, and has changed since.
-//! The first is what a loss of power leaves behind, and nobody was told of it; the second has to be noticed, most of all in a
-//! cluster, where a node that has lost what it acknowledged must not vote. A changed bit shows: a checksum that is linear gives
-//! for each single bit of the bytes another difference, so that it can be said whether one bit alone explains the difference. A
-//! torn write looks like that by chance once in 2^32 for each bit of the frame; and where
-//! of a sector that was never written only a byte or two are the frame's.
+//! What stands at the end of a log and is not as it should be was either never wholly written, or was, and has
+//! changed since. The first is what a loss of power leaves behind, and nobody was told of it; the second has to be
+//! noticed, most of all in a cluster, where a node that has lost what it acknowledged must not vote. A changed bit
+//! shows: a checksum that is linear gives for each single bit of the bytes another difference, so that it can be said
+//! whether one bit alone explains the difference. A torn write looks like that by chance once in 2^32 for each bit of
+//! the frame; and where of a sector that was never written only a byte or two are the frame's.
 
 use crate::frame::{self, FRAME_HEADER_BYTES, FrameFault, FrameHeader};
 use crate::segment::FrameSeed;
@@ -84,7 +84,8 @@ mod tests {
         }
     }
 
-    /// Goal: what a torn write leaves is not taken for a flipped bit: two bits, sectors of zeros, an end that is missing.
+    /// Goal: what a torn write leaves is not taken for a flipped bit: two bits, sectors of zeros, an end that is
+    /// missing.
     #[test]
     fn what_is_torn_is_more_than_one_bit() {
         let mut random = Random::seeded(4);

@@ -150,8 +150,8 @@ impl Log {
     }
 
     /// Removes every entry behind `seq`, durably: what a log under agreement does with entries that the others never
-    /// agreed to. `seq` is the last entry of a batch, or the one before the first; the next batch begins behind it. It is for
-    /// the one who appends: nobody else may meanwhile.
+    /// agreed to. `seq` is the last entry of a batch, or the one before the first; the next batch begins behind it.
+    /// It is for the one who appends: nobody else may meanwhile.
     ///
     /// # Errors
     /// The error that ended the log; then entries behind `seq` may still be there when it is opened again. That what
@@ -163,11 +163,12 @@ impl Log {
         self.commit.truncate_after(seq)
     }
 
-    /// A reader of what has been written so far, beginning with the batch that holds `seq`. Waits for a group that is being
-    /// written.
+    /// A reader of what has been written so far, beginning with the batch that holds `seq`. Waits for a group that is
+    /// being written.
     ///
     /// # Errors
-    /// The error that ended the log; [`LogErrorKind::MissingEntries`] if `seq` has been discarded, which does not end it.
+    /// The error that ended the log; [`LogErrorKind::MissingEntries`] if `seq` has been discarded, which does not end
+    /// it.
     pub fn read_from(&self, seq: u64) -> Result<Reader, LogError> {
         self.commit.read_segments(|writer| writer.read_from(seq))
     }

@@ -63,9 +63,9 @@ pub struct LogOptions {
     /// With [`Durability::Fsync`], how long the log is idle before the flusher records how far the
     /// last sync reached, so that later damage to the last group cannot pass for a torn tail.
     pub idle_mark: Duration,
-    /// Whether a tail that one changed bit explains is damage, and not torn. Torn writes look like that now and then, when
-    /// few bytes of a frame stand in the sector that was not written; so a log is refused that could be used but for
-    /// one loss of power in many thousands. Whoever can have it from elsewhere wants to know.
+    /// Whether a tail that one changed bit explains is damage, and not torn. Torn writes look like that now and then,
+    /// when few bytes of a frame stand in the sector that was not written; so a log is refused that could be used but
+    /// for one loss of power in many thousands. Whoever can have it from elsewhere wants to know.
     pub doubts_tails: bool,
 }
 

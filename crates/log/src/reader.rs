@@ -27,8 +27,8 @@ impl Batch {
     }
 }
 
-/// Reads what had been written when it was made, batch by batch. Checksums are checked: what is damaged is an error with its
-/// place, and so is what has been discarded or cut off meanwhile.
+/// Reads what had been written when it was made, batch by batch. Checksums are checked: what is damaged is an error
+/// with its place, and so is what has been discarded or cut off meanwhile.
 #[derive(Debug)]
 pub struct Reader {
     disk: Arc<dyn Disk>,

@@ -81,8 +81,8 @@ impl Written {
     }
 }
 
-/// Goal: with cuts among appends, syncs and power losses, a log holds what was written last, from its beginning on, and at
-/// least what was durable; nothing of what was cut off comes back behind what was written since.
+/// Goal: with cuts among appends, syncs and power losses, a log holds what was written last, from its beginning on,
+/// and at least what was durable; nothing of what was cut off comes back behind what was written since.
 #[test]
 fn what_was_cut_off_never_comes_back() {
     for seed in 0..3_000 {

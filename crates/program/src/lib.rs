@@ -35,12 +35,12 @@
 //!
 //! This crate knows nothing of storage, threads, logs or time: all come in through [`context`].
 
-/// Another number whenever the same call on the same rows could give something else than before, be it by an operator, a cast or the
-/// text form.
+/// Another number whenever the same call on the same rows could give something else than before, be it by an
+/// operator, a cast or the text form.
 const RULES: u32 = 1;
 
-/// What calls compute, as a number. Letters are mapped and classified by the standard library's tables, so their version is part of it.
-/// Nodes of a cluster that have other numbers refuse each other.
+/// What calls compute, as a number. Letters are mapped and classified by the standard library's tables, so their
+/// version is part of it. Nodes of a cluster that have other numbers refuse each other.
 pub const SEMANTICS: u32 = {
     let (major, minor, _) = char::UNICODE_VERSION;
     RULES << 16 | (major as u32) << 8 | minor as u32

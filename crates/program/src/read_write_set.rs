@@ -10,11 +10,11 @@
 //!     { c.balance -= amount } }       determining: customers
 //! ```
 //!
-//! *Determining* tables are those of the reads that decide: whose values flow into keys of undeclared
-//! accesses, into the loops and conditions around them, or into entries of indexes; and scans, because
-//! what is in a range decides which rows are met. Where a program reads what it may itself have written, what it has
-//! written there decides too. As long as nothing that a call has read in these tables changes, and it does not abort, it
-//! accesses what it accessed before.
+//! *Determining* tables are those of the reads that decide: whose values flow into keys of undeclared accesses, into
+//! the loops and conditions around them, or into entries of indexes; and scans, because what is in a range decides
+//! which rows are met. Where a program reads what it may itself have written, what it has written there decides too.
+//! As long as nothing that a call has read in these tables changes, and it does not abort, it accesses what it
+//! accessed before.
 //!
 //! A change of an entry of a secondary index (an update of an indexed column, a deletion) counts as undeclared: the
 //! old entry has to be read.
@@ -318,8 +318,8 @@ impl<'p> Reading<'p, '_> {
         (located, scanned)
     }
 
-    /// Adds what determines which rows the determining steps read, what the program has written there before, and whether
-    /// it ends early.
+    /// Adds what determines which rows the determining steps read, what the program has written there before, and
+    /// whether it ends early.
     fn follow_reads(&mut self) {
         for &step in &self.outline.order {
             if let StepKind::Return { .. } = self.outline.at(step).step.kind {
@@ -342,8 +342,8 @@ impl<'p> Reading<'p, '_> {
         }
     }
 
-    /// Adds the origins of what the program may itself have written where a determining step reads: those of the values, and
-    /// of whether they are written.
+    /// Adds the origins of what the program may itself have written where a determining step reads: those of the
+    /// values, and of whether they are written.
     fn follow_own_writes(&self, step: StepId, found: &mut BTreeSet<StepId>) {
         let (table, read) = (self.outline.table(self.row_read(step)), self.columns_read(step));
         let is_there = |row: &RowId| self.outline.table(*row) == table;

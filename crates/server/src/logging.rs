@@ -6,7 +6,8 @@ use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-/// Sends the process's logs where the configuration wants them, and panics with them. The first call decides; later ones change nothing.
+/// Sends the process's logs where the configuration wants them, and panics with them. The first call decides; later
+/// ones change nothing.
 ///
 /// # Errors
 /// `22023` for a filter that does not read as one.

@@ -1,4 +1,5 @@
-//! Values as bytes: PostgreSQL's binary format, as clients send and receive it and as `COPY ... (FORMAT binary)` has it.
+//! Values as bytes: PostgreSQL's binary format, as clients send and receive it and as `COPY ... (FORMAT binary)` has
+//! it.
 //!
 //! ```text
 //! smallint, integer, bigint, oid   big-endian, 2, 4, 8, 4 bytes

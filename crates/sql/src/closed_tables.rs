@@ -1,16 +1,18 @@
 //! Which tables the node that leads keeps others from writing, told to the other nodes of its cluster.
 //!
-//! Locks on tables are in the memory of the node that leads. A statement of another node does not meet them: it runs there, and its
-//! call comes to the leader with all that it stands on written into it as a
-//! [requirement](fabius::Requirement). So a lock that excludes writers is written into the state too, before whoever has it goes on:
+//! Locks on tables are in the memory of the node that leads. A statement of another node does not meet them: it runs
+//! there, and its call comes to the leader with all that it stands on written into it as a
+//! [requirement](fabius::Requirement). So a lock that excludes writers is written into the state too, before whoever
+//! has it goes on:
 //!
 //! ```text
-//! leader:  lock --> close: {table, term, serial} ---> copies rows, defines ---> commits ---> open: unless closed anew since
+//! leader:  lock --> close: {table, term, serial} ---> copies rows, defines ---> commits ---> open, unless
+//!                                                                                            closed anew
 //! others:                   require not closed (no row, or one of a term that is over), and the same catalog
 //! ```
 //!
-//! What a leader has closed is open once its term is over: nothing that it has handed in is agreed on behind an entry of a later
-//! term, and what another node requires goes to the leader of a term that that node knows of.
+//! What a leader has closed is open once its term is over: nothing that it has handed in is agreed on behind an entry
+//! of a later term, and what another node requires goes to the leader of a term that that node knows of.
 
 use crate::catalog::{Oid, store};
 use crate::lock::{LockKey, LockMode, Owner};
@@ -57,7 +59,8 @@ struct Closing {
 /// What writes stand on that do not stand on the lead of their node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ground {
-    /// The [token](crate::catalog::Catalog::token) of the catalog by which the first statement was understood, once there is one.
+    /// The [token](crate::catalog::Catalog::token) of the catalog by which the first statement was understood, once
+    /// there is one.
     pub token: Option<String>,
     /// The tables that are written.
     pub written: BTreeSet<Oid>,
@@ -115,7 +118,8 @@ impl ClosedTables {
         Ok(ClosedTables { database, close, open, closings, standing })
     }
 
-    /// An owner has a lock of this node, which leads in this term: returns once no other node writes what others may not write beside it.
+    /// An owner has a lock of this node, which leads in this term: returns once no other node writes what others may
+    /// not write beside it.
     ///
     /// # Errors
     /// `40001` if this node does not lead in that term any more.

@@ -1,7 +1,8 @@
 //! Intervals: their text, their arithmetic, and how values hold them.
 //!
 //! An interval has three parts, since months have no fixed number of days and days none of hours. What a text says in
-//! fractions of a unit goes into the smaller parts: half a month is 15 days, half a day is 12 hours, half a year six months.
+//! fractions of a unit goes into the smaller parts: half a month is 15 days, half a day is 12 hours, half a year six
+//! months.
 
 use fabius_value::{Error, Result, SqlState, Value, calendar};
 
@@ -27,7 +28,8 @@ impl Interval {
         Some(Interval { months: months.try_into().ok()?, days: days.try_into().ok()?, micros })
     }
 
-    /// What a value is that functions of queries see, stored or given by a client: one row of months, days and microseconds, or text.
+    /// What a value is that functions of queries see, stored or given by a client: one row of months, days and
+    /// microseconds, or text.
     pub fn of_value(value: &Value) -> Option<Interval> {
         match value {
             Value::List(rows) => match rows.first()?.as_slice() {
@@ -69,8 +71,8 @@ impl Interval {
         })
     }
 
-    /// Each part scaled for itself: what is no whole month becomes days, what is no whole day time, so that parts may have other signs.
-    /// `None` if a part becomes too large.
+    /// Each part scaled for itself: what is no whole month becomes days, what is no whole day time, so that parts may
+    /// have other signs. `None` if a part becomes too large.
     pub fn scaled(self, scale: impl Fn(f64) -> f64) -> Option<Interval> {
         const DAY_SECONDS: f64 = 86_400.0;
         let in_millionths = |number: f64| (number * 1e6).round_ties_even() / 1e6;

@@ -3,8 +3,8 @@
 use crate::sql_type::SqlType;
 use fabius_value::{Decimal, Value};
 
-/// A number with the type that PostgreSQL gives it: the smallest of `integer`, `bigint` and `numeric` that has it; `None` for
-/// one that needs more than 38 digits.
+/// A number with the type that PostgreSQL gives it: the smallest of `integer`, `bigint` and `numeric` that has it;
+/// `None` for one that needs more than 38 digits.
 pub fn read(text: &str) -> Option<(Value, SqlType)> {
     let text = text.replace('_', "");
     if let Ok(value) = text.parse() {

@@ -10,10 +10,11 @@
 //!                 the session waits, and is answered at once when its statement is given up
 //! ```
 //!
-//! Statements are trees, and are gone through, copied and dropped by recursion, some of it in libraries. How deep they may be is bounded
-//! (`crates/sql/src/parse/dialect.rs`, `crates/sql/src/query/extent.rs`), and here is a stack that is large enough for it. What goes
-//! through a tree calls [`heed`] now and then: it ends the work once nobody waits for it, or when it has taken more memory than the
-//! session may hold. So that no such place is forgotten for ever, the session does not wait for work that was given up.
+//! Statements are trees, and are gone through, copied and dropped by recursion, some of it in libraries. How deep
+//! they may be is bounded (`crates/sql/src/parse/dialect.rs`, `crates/sql/src/query/extent.rs`), and here is a stack
+//! that is large enough for it. What goes through a tree calls [`heed`] now and then: it ends the work once nobody
+//! waits for it, or when it has taken more memory than the session may hold. So that no such place is forgotten for
+//! ever, the session does not wait for work that was given up.
 
 use fabius::{Allowance, Held, Patience};
 use fabius_env::memory::taken_by_thread;
@@ -106,8 +107,8 @@ impl Bounds {
 /// Is called by whatever goes through parts of a statement, once for each.
 ///
 /// # Errors
-/// Why the work is to end: nobody waits for it any more, there is no room for it, or it is more than was thought. It is to be
-/// handed on as it is.
+/// Why the work is to end: nobody waits for it any more, there is no room for it, or it is more than was thought. It
+/// is to be handed on as it is.
 pub(crate) fn heed() -> Result<()> {
     WORK.with_borrow_mut(|work| match work {
         None => Ok(()),
@@ -255,8 +256,8 @@ fn no_thread(detail: &str) -> Error {
     Error::new(SqlState(*b"53000"), "no thread can be had for planning").with_detail(detail)
 }
 
-/// Does something of the session's own that may be long: it heeds what its patience says. A long text's work lets the thread's other
-/// tasks go to another one.
+/// Does something of the session's own that may be long: it heeds what its patience says. A long text's work lets the
+/// thread's other tasks go to another one.
 pub(crate) async fn here<T>(
     patience: Arc<dyn Patience>,
     memory: &Arc<Allowance>,

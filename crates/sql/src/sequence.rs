@@ -1,8 +1,8 @@
 //! Numbers handed out in order: sequences, and the numbers that tell rows of a table without a primary key apart.
 //!
 //! They are handed out in blocks, outside transactions: a row of a table of the database's own says up to where
-//! numbers are taken, and a call, ordered and durable as all calls are, takes the next block behind that. So whoever takes
-//! numbers gets others than everybody else. What is left of a block when the database closes is never used.
+//! numbers are taken, and a call, ordered and durable as all calls are, takes the next block behind that. So whoever
+//! takes numbers gets others than everybody else. What is left of a block when the database closes is never used.
 
 use crate::catalog::store;
 use crate::catalog::{Oid, Sequence};
@@ -15,8 +15,8 @@ use tokio::sync::Mutex as Waiting;
 
 /// The table that says up to where numbers are taken.
 pub const TABLE: &str = "fabius sequences";
-/// The number of the row that counts how often numbers were set: by it a node of a cluster sees that those it has left of blocks are
-/// not to be handed out any more.
+/// The number of the row that counts how often numbers were set: by it a node of a cluster sees that those it has
+/// left of blocks are not to be handed out any more.
 const SETTINGS_ROW: i64 = -1;
 /// Numbers of the first block.
 const BLOCK: i64 = 32;
@@ -33,9 +33,9 @@ pub fn table_definition() -> String {
     format!("table `{TABLE}` {{ id: bigint, taken: bigint, primary key (id) }}")
 }
 
-/// The program that takes the next block of a sequence: up to `size` numbers, `step` apart, up to `bound`. A sequence that
-/// has come to its end begins again at `again`, unless that is null. It gives the first number, and how many there are: none at
-/// the end.
+/// The program that takes the next block of a sequence: up to `size` numbers, `step` apart, up to `bound`. A sequence
+/// that has come to its end begins again at `again`, unless that is null. It gives the first number, and how many
+/// there are: none at the end.
 fn taking() -> String {
     format!(
         "procedure `fabius take block`(
@@ -208,8 +208,8 @@ impl Sequences {
         }
     }
 
-    /// Gives the numbers of a block back, unless others have taken some since, if they are no longer as far apart as the
-    /// sequence's are.
+    /// Gives the numbers of a block back, unless others have taken some since, if they are no longer as far apart as
+    /// the sequence's are.
     async fn keep_step(&self, sequence: &Sequence, block: &mut Block) -> Result<()> {
         if block.left > 0 && block.step != sequence.increment {
             let bounds = [block.behind(block.left - 1), block.behind(-1)].map(i64::try_from);
@@ -222,8 +222,8 @@ impl Sequences {
         Ok(())
     }
 
-    /// Takes another block, for `count` numbers that are wanted; whether there was one. What was left of the last one comes
-    /// before it, unless others have taken numbers meanwhile.
+    /// Takes another block, for `count` numbers that are wanted; whether there was one. What was left of the last one
+    /// comes before it, unless others have taken numbers meanwhile.
     async fn refill(&self, sequence: &Sequence, block: &mut Block, count: i64) -> Result<bool> {
         let (bound, other) = match sequence.increment > 0 {
             true => (sequence.maximum, sequence.minimum),

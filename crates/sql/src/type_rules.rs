@@ -101,8 +101,8 @@ pub fn rank(sql_type: &SqlType) -> Option<u8> {
     })
 }
 
-/// The type that values of both have where they meet: in `CASE`, `COALESCE`, `IN`, `VALUES`, `UNION` (10.5). `None` if there is none.
-/// Two kinds of text that become each other are the first of them.
+/// The type that values of both have where they meet: in `CASE`, `COALESCE`, `IN`, `VALUES`, `UNION` (10.5). `None`
+/// if there is none. Two kinds of text that become each other are the first of them.
 pub fn common(left: &SqlType, right: &SqlType) -> Option<SqlType> {
     use SqlType as T;
     Some(match (left, right) {
@@ -140,8 +140,9 @@ pub fn no_common(what: &str, left: &SqlType, right: &SqlType) -> Error {
     }
 }
 
-/// The type in which two values are added or compared: beside another number a `real` counts as `double precision`, which is
-/// preferred where no operator is of both types; `oid` counts as `bigint`. Arrays are compared with those of the same elements.
+/// The type in which two values are added or compared: beside another number a `real` counts as `double precision`,
+/// which is preferred where no operator is of both types; `oid` counts as `bigint`. Arrays are compared with those of
+/// the same elements.
 pub fn operand(left: &SqlType, right: &SqlType) -> Option<SqlType> {
     match (left, right) {
         (SqlType::Real, SqlType::Real) => Some(SqlType::Real),

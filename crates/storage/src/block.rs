@@ -9,11 +9,10 @@
 //!        (at most BATCH blocks)       (BATCH blocks)      (whole lists, at most DEPOT_BYTES)
 //! ```
 //!
-//! The lists are the magazines of Bonwick and Adams ("Magazines and Vmem", section 3): blocks may be
-//! given back by another thread than took them, and the depot evens that out, a batch at a time. Each
-//! size class has lists of its own. A thread that others are going to wait for can have new blocks [made ready](make_ready)
-//! before. Bytes in use are counted here for the [memory account](crate::memory),
-//! thread by thread and handed on in lumps.
+//! The lists are the magazines of Bonwick and Adams ("Magazines and Vmem", section 3): blocks may be given back by
+//! another thread than took them, and the depot evens that out, a batch at a time. Each size class has lists of its
+//! own. A thread that others are going to wait for can have new blocks [made ready](make_ready) before. Bytes in use
+//! are counted here for the [memory account](crate::memory), thread by thread and handed on in lumps.
 
 use crate::{index::prefetch, memory};
 use parking_lot::Mutex;
@@ -41,7 +40,8 @@ const READY_MAX: usize = 4096;
 /// The account is told when a thread has taken or given back this much.
 const LUMP_BYTES: isize = 16 << 10;
 
-/// Free blocks of one class. Their addresses are kept apart from them, so that a block is not touched before it is used.
+/// Free blocks of one class. Their addresses are kept apart from them, so that a block is not touched before it is
+/// used.
 #[derive(Default)]
 struct Magazine(Vec<NonNull<u8>>);
 
@@ -203,8 +203,8 @@ const fn class_bytes(class: usize) -> usize {
 }
 
 fn layout(bytes: usize) -> Layout {
-    // A block of a line is not on two, and one of two begins at a multiple of its size; those of larger powers of two need no
-    // more lines than they have to either.
+    // A block of a line is not on two, and one of two begins at a multiple of its size; those of larger powers of two
+    // need no more lines than they have to either.
     let is_lines = bytes.is_power_of_two() && (LINE_BYTES..=CLASS_BYTES_MAX).contains(&bytes);
     Layout::from_size_align(bytes, if is_lines { bytes.min(2 * LINE_BYTES) } else { 8 })
         .expect("a block's size is bounded")
@@ -236,8 +236,9 @@ pub fn take(bytes: usize) -> NonNull<u8> {
         .unwrap_or_else(|| allocate(if class < CLASSES { class_bytes(class) } else { bytes }))
 }
 
-/// Prepares for this thread to take as many new blocks as it has taken since the last time, none if those that were given
-/// back sufficed. To be called before others wait for this thread: new memory is dear when it is touched for the first time.
+/// Prepares for this thread to take as many new blocks as it has taken since the last time, none if those that were
+/// given back sufficed. To be called before others wait for this thread: new memory is dear when it is touched for
+/// the first time.
 pub fn make_ready() {
     _ = THREAD.try_with(|thread| {
         // SAFETY: as in `take`.
@@ -245,8 +246,8 @@ pub fn make_ready() {
     });
 }
 
-/// Hands the free blocks of this thread and of the depot back to the allocator. A block that is kept keeps the whole page of its
-/// allocator from being cleared up, and pages that are in part free are filled here and there.
+/// Hands the free blocks of this thread and of the depot back to the allocator. A block that is kept keeps the whole
+/// page of its allocator from being cleared up, and pages that are in part free are filled here and there.
 pub(crate) fn keep_none() {
     _ = THREAD.try_with(|thread| {
         // SAFETY: as in `take`.

@@ -129,8 +129,8 @@ impl<'a> Operand<'a> {
         let (operator, next) = (version.operator(column), version.next());
         // SAFETY: pinned: the version is readable during `'a`; whether its slot was filled again is looked at below.
         let operand = unsafe { version.value(column, data_type) };
-        // If this was the value already, or what is below had gone because of that, then the sticky shows, or that it is no
-        // delta: see `Version::begin_resolving`.
+        // If this was the value already, or what is below had gone because of that, then the sticky shows, or that it
+        // is no delta: see `Version::begin_resolving`.
         fence(Acquire);
         let is_delta = !version.sticky().contains(column) && version.deltas().contains(column);
         is_delta.then_some(Operand { operator, operand, next })
@@ -198,7 +198,8 @@ unsafe fn read_delta<'a>(
 }
 
 /// Gives the delta columns of a version the values that they come to, where what is below says so, and they are not
-/// long: for whoever has filled all stickies of the version and is about to settle it, so that it shadows what is below.
+/// long: for whoever has filled all stickies of the version and is about to settle it, so that it shadows what is
+/// below.
 ///
 /// # Safety
 /// The version has open stickies, which the caller has claimed, and is linked; an epoch is pinned.
@@ -231,8 +232,8 @@ pub unsafe fn resolve(version: &Version, types: &[DataType]) {
 /// Whether any of `columns`, read from `version` downwards, meets a sticky of someone other than
 /// `own`, which has not run; gives its deferred call.
 ///
-/// Its own versions are those that name it and are open: one that is settled may name a call that is gone, whose address
-/// `own` has now.
+/// Its own versions are those that name it and are open: one that is settled may name a call that is gone, whose
+/// address `own` has now.
 ///
 /// # Safety
 /// As [`read`].
@@ -316,8 +317,8 @@ mod tests {
         retired.hand_over(&crossbeam_epoch::pin());
     }
 
-    /// Goal: a table may have as many columns as a mask has bits: values, nulls, deltas and stickies beyond the narrow masks
-    /// come back, from below a version that says nothing about them too.
+    /// Goal: a table may have as many columns as a mask has bits: values, nulls, deltas and stickies beyond the
+    /// narrow masks come back, from below a version that says nothing about them too.
     #[test]
     fn a_wide_table_has_all_its_columns() {
         let types: Vec<DataType> = vec![DataType::BigInt; 64];

@@ -13,15 +13,15 @@
 //! Nothing is changed in place: a reader that is half way down goes on over the old versions, which
 //! are freed after its epoch has ended.
 //!
-//! Beside a record's writer, whoever comes may shorten its chain, one at a time ([`shorten`], [`shorten_at`]): the writer
-//! only touches what is above the pivot.
+//! Beside a record's writer, whoever comes may shorten its chain, one at a time ([`shorten`], [`shorten_at`]): the
+//! writer only touches what is above the pivot.
 //!
 //! What unsafe code stands on here, by name:
 //!
-//! - *unlinked*: what is given to [`Retired`] cannot be reached by anybody who pins an epoch from now on, and is given once. Whoever
-//!   takes a version out of a chain keeps that.
-//! - *one shortener*: below a record's pivot one thread at a time takes versions out ([`Record::begin_shortening`]), so that what
-//!   it finds linked stays so until it has taken it out itself.
+//! - *unlinked*: what is given to [`Retired`] cannot be reached by anybody who pins an epoch from now on, and is
+//!   given once. Whoever takes a version out of a chain keeps that.
+//! - *one shortener*: below a record's pivot one thread at a time takes versions out ([`Record::begin_shortening`]),
+//!   so that what it finds linked stays so until it has taken it out itself.
 //! - *pinned*: a version that was linked in an epoch that is still pinned is not freed.
 
 use crate::{Record, Version, block, chain, slot, version::Contents};
@@ -123,9 +123,9 @@ impl Retired {
         place as u32
     }
 
-    /// Puts what waits in the order of its addresses, so that blocks are taken again in that order: whoever goes from one to
-    /// the next stays on the same pages for a while, whose addresses the processor has translated already. For much that
-    /// was taken here and there.
+    /// Puts what waits in the order of its addresses, so that blocks are taken again in that order: whoever goes from
+    /// one to the next stays on the same pages for a while, whose addresses the processor has translated already. For
+    /// much that was taken here and there.
     pub fn sort_by_address(&mut self) {
         self.versions.sort_unstable_by_key(|unlinked| match unlinked {
             Unlinked::Block(block, _) => block.as_ptr().addr(),
@@ -157,8 +157,8 @@ impl Retired {
         self.versions.is_empty() && self.records.is_empty()
     }
 
-    /// Hands everything to the epoch's garbage collector as one piece, and tells it to free what nobody can see any more:
-    /// garbage comes in large pieces and pins are rare. Leaves the list empty.
+    /// Hands everything to the epoch's garbage collector as one piece, and tells it to free what nobody can see any
+    /// more: garbage comes in large pieces and pins are rare. Leaves the list empty.
     pub fn hand_over(&mut self, guard: &Guard) {
         if !self.is_empty() {
             self.hand_over_unsaid(guard);
@@ -166,11 +166,13 @@ impl Retired {
         }
     }
 
-    /// The same without telling the collector, for a thread that others wait for: it flushes the guard when they do not any more.
+    /// The same without telling the collector, for a thread that others wait for: it flushes the guard when they do
+    /// not any more.
     pub fn hand_over_unsaid(&mut self, guard: &Guard) {
         if !self.is_empty() {
             let batch = std::mem::take(self);
-            // SAFETY: unlinked: once the epochs pinned now have ended, nobody reads what the batch has. It is sent to whoever collects.
+            // SAFETY: unlinked: once the epochs pinned now have ended, nobody reads what the batch has. It is sent to
+            // whoever collects.
             unsafe { guard.defer_unchecked(move || batch.free()) };
         }
     }
@@ -212,7 +214,8 @@ impl Retired {
 /// No reader begins below the newest version at or below `collected`, and everything at or below
 /// `collected` is settled.
 pub unsafe fn fold(record: &Record, collected: Seq, types: &Arc<[DataType]>, retired: &mut Retired) {
-    // SAFETY: the record's writer calls this, and nobody shortens beside it; what is at or below `collected` is settled.
+    // SAFETY: the record's writer calls this, and nobody shortens beside it; what is at or below `collected` is
+    // settled.
     unsafe {
         if let Some((pivot, kept)) = shorten_below(record, collected, types, retired)
             && kept > BELOW_PIVOT_MAX
@@ -239,8 +242,8 @@ pub unsafe fn shorten(record: &Record, collected: Seq, types: &Arc<[DataType]>, 
     if !record.begin_shortening() {
         return;
     }
-    // SAFETY: one shortener, begun above; pushed versions are above the pivot, and an epoch is pinned. The head is asked for again:
-    // the one above may have been taken out before.
+    // SAFETY: one shortener, begun above; pushed versions are above the pivot, and an epoch is pinned. The head is
+    // asked for again: the one above may have been taken out before.
     unsafe {
         match record.head().as_ref() {
             Some(head) if head.is_plain_row() && head.seq() <= collected => {
@@ -275,8 +278,8 @@ pub unsafe fn shorten_alike(
     if this.seq() > collected || !std::ptr::eq(record.head(), this) || !record.begin_shortening() {
         return false;
     }
-    // Asked again: the one above may have been shortened before. Below what the version was pushed on is their base, or has
-    // been: where that, or a merged one, has come up, nothing is left to take out.
+    // Asked again: the one above may have been shortened before. Below what the version was pushed on is their base,
+    // or has been: where that, or a merged one, has come up, nothing is left to take out.
     let (below, base) = (this.next(), this.base());
     let is_there = std::ptr::eq(record.head(), this) && below != base;
     if is_there {
@@ -289,8 +292,9 @@ pub unsafe fn shorten_alike(
     is_there
 }
 
-/// Takes out what a version shadows that a deferred call has just settled, beside the record's writer: calls that came
-/// later may have left many versions on top, which are not looked at. Does nothing while another one shortens the chain.
+/// Takes out what a version shadows that a deferred call has just settled, beside the record's writer: calls that
+/// came later may have left many versions on top, which are not looked at. Does nothing while another one shortens
+/// the chain.
 ///
 /// # Safety
 /// As [`fold`]. The version is of this record, at or below `collected`, and was linked when the caller's epoch had been
@@ -357,8 +361,8 @@ unsafe fn shorten_below<'r>(
     Some((pivot, kept))
 }
 
-/// Takes out what a settled version and those below it shadow; gives how many below it stay. Once `most` stay, the rest is
-/// not looked at.
+/// Takes out what a settled version and those below it shadow; gives how many below it stay. Once `most` stay, the
+/// rest is not looked at.
 ///
 /// # Safety
 /// The version is linked, and it or a newer one is the pivot; nobody else takes versions out.

@@ -30,10 +30,10 @@
 //! - A chain's head is changed only by the record's *writer*: the now-phase lane in the lazy engine,
 //!   the holder of the exclusive lock in a locking engine.
 //! - What is below the pivot of a chain ([`fold`]) is taken out by its writer, or by anyone beside it, one at a time.
-//! - A version's columns and values do not change once another thread can see them, with four
-//!   exceptions: sticky slots, filled by whoever claimed the deferred call and published by clearing
-//!   the sticky mask; deltas beside them, which the same one turns into values ([`chain::resolve`]); deltas merged by the writer
-//!   into a version that no snapshot can see yet; and numbers that come where one was that no snapshot can see any more
+//! - A version's columns and values do not change once another thread can see them, with four exceptions: sticky
+//!   slots, filled by whoever claimed the deferred call and published by clearing the sticky mask; deltas beside
+//!   them, which the same one turns into values ([`chain::resolve`]); deltas merged by the writer into a version that
+//!   no snapshot can see yet; and numbers that come where one was that no snapshot can see any more
 //!   ([`version::renew`]).
 //! - A version that is unlinked stays readable until every epoch pinned at the time has ended.
 

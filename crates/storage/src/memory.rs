@@ -38,8 +38,9 @@ pub fn used() -> usize {
     sum.max(0) as usize
 }
 
-/// Frees what was unlinked before, unless some thread may still be looking at it, and hands all free blocks back to the
-/// allocator: for when a database has been closed, so that the next one of the process finds memory as the first one did.
+/// Frees what was unlinked before, unless some thread may still be looking at it, and hands all free blocks back to
+/// the allocator: for when a database has been closed, so that the next one of the process finds memory as the first
+/// one did.
 pub fn give_back() {
     let is_freed = Arc::new(AtomicBool::new(false));
     let last = Arc::clone(&is_freed);

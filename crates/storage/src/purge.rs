@@ -132,13 +132,14 @@ impl Purge {
                 }
             }
             for _ in 0..most {
-                // SAFETY: a record stays as long as notes about it wait. Whoever still shortens its chain goes on first.
+                // SAFETY: a record stays as long as notes about it wait. Whoever still shortens its chain goes on
+                // first.
                 let is_free = |record: NonNull<Record>| unsafe { record.as_ref() }.begin_shortening();
                 let freed =
                     notes.unlinked.pop_front_if(|(seq, record)| *seq <= collected && is_free(*record));
                 let Some((_, record)) = freed else { break };
-                // SAFETY: it was taken out of all indexes when it came into this list, and nobody reads below where that was; its
-                // shortening was begun above and never ends, so that nobody else shortens it.
+                // SAFETY: it was taken out of all indexes when it came into this list, and nobody reads below where
+                // that was; its shortening was begun above and never ends, so that nobody else shortens it.
                 unsafe { retire_record(record, notes.table.types(), retired) };
                 self.waiting -= 1;
             }
@@ -223,8 +224,8 @@ mod tests {
         (table, key)
     }
 
-    /// Goal: a deleted row leaves the index also when the note of an insert that was undone before comes after that of the
-    /// deletion.
+    /// Goal: a deleted row leaves the index also when the note of an insert that was undone before comes after that
+    /// of the deletion.
     #[test]
     fn notes_may_come_late() {
         let (table, key) = table_of_a_deleted_row();
@@ -243,8 +244,8 @@ mod tests {
         retired.hand_over(&guard);
     }
 
-    /// Goal: a record goes with the last of the notes about it and not before, however many there are: a row may be deleted
-    /// and come back many times while somebody reads the past. Of more than it can count it never goes.
+    /// Goal: a record goes with the last of the notes about it and not before, however many there are: a row may be
+    /// deleted and come back many times while somebody reads the past. Of more than it can count it never goes.
     #[test]
     fn there_may_be_many_notes() {
         for (count, goes) in [(65_534, true), (65_535, false), (65_537, false), (131_073, false)] {

@@ -135,8 +135,8 @@ impl Record {
         self.head.store(version.as_ptr(), Release);
     }
 
-    /// Puts a version in the place of the newest, for everyone who comes from now on (the record's writer only). Whoever
-    /// has come to the other one before goes on below it as ever.
+    /// Puts a version in the place of the newest, for everyone who comes from now on (the record's writer only).
+    /// Whoever has come to the other one before goes on below it as ever.
     ///
     /// # Panics
     /// If there is no version.
@@ -158,7 +158,8 @@ impl Record {
         self.is_due(|pushes| pushes < BLIND_PUSHES_MAX && self.is_fold_vain(collected))
     }
 
-    /// The same where others shorten most chains: what they leave is to be merged, and what they do not come to shortened.
+    /// The same where others shorten most chains: what they leave is to be merged, and what they do not come to
+    /// shortened.
     #[inline]
     pub fn is_fold_overdue(&self, collected: Seq) -> bool {
         let (least, most) = BLIND_PUSHES_BESIDE_OTHERS;
@@ -173,8 +174,8 @@ impl Record {
         before.is_some_and(|before| before.seq() > collected)
     }
 
-    /// Counts a push; whether the chain is to be looked at now. `goes_on` says whether to wait for twice as many pushes as came
-    /// since it last was.
+    /// Counts a push; whether the chain is to be looked at now. `goes_on` says whether to wait for twice as many
+    /// pushes as came since it last was.
     #[inline]
     fn is_due(&self, goes_on: impl Fn(u32) -> bool) -> bool {
         let left = self.until_fold.load(Relaxed).saturating_sub(1);
@@ -245,8 +246,8 @@ impl Record {
         count
     }
 
-    /// Counts notes about this record that wait in a purge; gives how many there are now. Once there were too many to be
-    /// counted, nobody knows which is the last: that stays so, and the record stays in its index.
+    /// Counts notes about this record that wait in a purge; gives how many there are now. Once there were too many to
+    /// be counted, nobody knows which is the last: that stays so, and the record stays in its index.
     pub(crate) fn count_notes(&self, change: i16) -> u16 {
         let before = self.notes.load(Relaxed);
         let notes = if before == u16::MAX { before } else { before.wrapping_add_signed(change) };

@@ -14,16 +14,17 @@
 //! call has run), or a plain value. A version of every column is a *whole row*: nothing below it is
 //! ever read through it. A *tombstone* says that the row is gone.
 //!
-//! One that was made of plain values alone has no *open part*. Masks have 32 bits where the table has no more columns, and
-//! 64 where it is *wide*. So a version with a single column, which is what most updates write, is one cache line, plain or
-//! open.
+//! One that was made of plain values alone has no *open part*. Masks have 32 bits where the table has no more
+//! columns, and 64 where it is *wide*. So a version with a single column, which is what most updates write, is one
+//! cache line, plain or open.
 //!
 //! `base` is the nearest whole row (or tombstone) at or below the version, and `reach` the columns that
 //! versions above the base say anything about. A reader of another column goes straight to the base,
 //! however many versions a popular column has left in between.
 //!
-//! A version of plain values that is not large has its long ones in the same block, behind the slots; `filled` is their
-//! size in bytes then. A version whose long values another one has taken over ([`crate::fold`]) has their columns there.
+//! A version of plain values that is not large has its long ones in the same block, behind the slots; `filled` is
+//! their size in bytes then. A version whose long values another one has taken over ([`crate::fold`]) has their
+//! columns there.
 //!
 //! Numbers that are written again and again have two versions in one block ([`renew`]).
 //!
@@ -264,8 +265,8 @@ impl Version {
         Version::allocate(seq, TOMBSTONE | WHOLE, 0, 0)
     }
 
-    /// A version whose slots are still to be written, and its open part if it has one, with room behind the slots for long
-    /// values of so many bytes.
+    /// A version whose slots are still to be written, and its open part if it has one, with room behind the slots for
+    /// long values of so many bytes.
     #[inline]
     fn allocate(seq: Seq, flags: u64, columns: u64, values_bytes: usize) -> NonNull<Version> {
         Version::allocate_slots(seq, flags, columns, Version::slot_count(columns, flags), values_bytes)
@@ -283,7 +284,8 @@ impl Version {
         debug_assert_eq!(slots, Version::slot_count(columns, flags));
         let block = block::take(Version::block_bytes(flags, slots, values_bytes));
         let flags = flags | if values_bytes > 0 { HAS_VALUES } else { 0 };
-        // SAFETY: the block is that long, and ours alone; what is not written here, the caller writes: slots and the open part.
+        // SAFETY: the block is that long, and ours alone; what is not written here, the caller writes: slots and the
+        // open part.
         unsafe {
             let version = Version::begin(block, seq, flags, columns, values_bytes);
             if flags & EXTREMES != 0 {
@@ -339,7 +341,8 @@ impl Version {
         deferred: *mut (),
     ) {
         let at = Mask::Sticky as usize;
-        // SAFETY: the flags say that there is room for it, and nobody else knows of the version, as whoever calls this sees to.
+        // SAFETY: the flags say that there is room for it, and nobody else knows of the version, as whoever calls
+        // this sees to.
         unsafe {
             match flags & WIDE {
                 0 => version.add(1).cast::<u32>().add(at).cast().write([sticky.0 as u32, deltas.0 as u32]),

@@ -178,8 +178,8 @@ fn readers_see_their_seq_while_the_writer_goes_on() {
     free(record, &types);
 }
 
-/// Goal: the same where several threads shorten the chain beside the writer, who only now and then merges what is at its
-/// bottom.
+/// Goal: the same where several threads shorten the chain beside the writer, who only now and then merges what is at
+/// its bottom.
 #[test]
 fn readers_see_their_seq_while_others_shorten() {
     let row_at = |seq: u64| Row {
@@ -241,8 +241,8 @@ fn readers_see_their_seq_while_others_shorten() {
     free(record, &types);
 }
 
-/// Goal: the same where versions that are like those below them are pushed in turns, and those below taken out when a turn
-/// ends, beside others who shorten the chain: at last nothing is left but the newest and the whole row.
+/// Goal: the same where versions that are like those below them are pushed in turns, and those below taken out when a
+/// turn ends, beside others who shorten the chain: at last nothing is left but the newest and the whole row.
 #[test]
 fn readers_see_their_seq_while_like_versions_replace_each_other() {
     const TURN: u64 = 5;
@@ -257,8 +257,8 @@ fn readers_see_their_seq_while_like_versions_replace_each_other() {
         collected.store(oldest.0, SeqCst);
         let mut retired = Retired::default();
         for version in pushed {
-            // SAFETY: everything is settled, no reader begins below `oldest`, and the epoch has been pinned since before
-            // the versions were pushed.
+            // SAFETY: everything is settled, no reader begins below `oldest`, and the epoch has been pinned since
+            // before the versions were pushed.
             unsafe {
                 let is_done = version
                     .is_some_and(|version| shorten_alike(shared, version, oldest, &types, &mut retired));
@@ -304,8 +304,8 @@ fn readers_see_their_seq_while_like_versions_replace_each_other() {
     free(record, &types);
 }
 
-/// Goal: the same where numbers take turns in their block as long as nobody reads the older one, beside others who shorten
-/// the chain.
+/// Goal: the same where numbers take turns in their block as long as nobody reads the older one, beside others who
+/// shorten the chain.
 #[test]
 fn readers_see_their_seq_while_numbers_take_turns() {
     // Now and then another column is written besides, or all of the row.
@@ -371,8 +371,9 @@ fn readers_see_their_seq_while_numbers_take_turns() {
     free(record, &types);
 }
 
-/// Goal: the same where each version adds to a sum and leaves a number open, which is filled, and the sum resolved, a few
-/// versions later: a reader finds the sum at its seq, or somebody at work on it. What is resolved shadows what is below.
+/// Goal: the same where each version adds to a sum and leaves a number open, which is filled, and the sum resolved, a
+/// few versions later: a reader finds the sum at its seq, or somebody at work on it. What is resolved shadows what is
+/// below.
 #[test]
 fn readers_see_their_sum_while_it_is_resolved() {
     const BEHIND: usize = 3;

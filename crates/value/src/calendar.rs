@@ -1,7 +1,7 @@
 //! Days and moments by calendar field: the proleptic Gregorian calendar, of any year.
 //!
-//! Days are counted from 1970-01-01, moments in microseconds from its midnight. The first and last number of each kind are
-//! `-infinity` and `infinity`.
+//! Days are counted from 1970-01-01, moments in microseconds from its midnight. The first and last number of each
+//! kind are `-infinity` and `infinity`.
 
 use crate::{Error, Result, SqlState, Value};
 

@@ -200,8 +200,8 @@ impl DateField {
         }
     }
 
-    /// The moment at which the unit of time that a moment is in began: PostgreSQL's `date_trunc`. What is infinite stays
-    /// so. `None` if it began before the first moment.
+    /// The moment at which the unit of time that a moment is in began: PostgreSQL's `date_trunc`. What is infinite
+    /// stays so. `None` if it began before the first moment.
     pub fn start(self, moment: i64) -> Option<i64> {
         if is_infinite(moment) {
             return Some(moment);

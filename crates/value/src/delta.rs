@@ -46,7 +46,8 @@ impl<'r, 'a> Deltas<'r, 'a> {
 }
 
 impl DeltaOperator {
-    /// Applies the operand, an exact number that is not null; so is the value, but for `Add`: null plus anything is null.
+    /// Applies the operand, an exact number that is not null; so is the value, but for `Add`: null plus anything is
+    /// null.
     ///
     /// The sum is inside the column's range: whoever stored the delta has proven it, since a promise must
     /// be keepable (`ARCHITECTURE.md`, invariants), so an overflow here is a broken invariant.

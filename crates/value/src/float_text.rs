@@ -9,8 +9,8 @@ pub fn text(value: f64) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// Appends a binary64 number. With `digits` of 1 and more it is the shortest text that reads back as the same number; with
-/// fewer, a number of 15 digits and so many more (`extra_float_digits`).
+/// Appends a binary64 number. With `digits` of 1 and more it is the shortest text that reads back as the same number;
+/// with fewer, a number of 15 digits and so many more (`extra_float_digits`).
 pub fn write_double(value: f64, digits: i32, out: &mut Vec<u8>) {
     if digits < 1 && value.is_finite() {
         let count = (15 + digits).max(1) as usize;

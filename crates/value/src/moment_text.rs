@@ -88,7 +88,8 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// The moment that clocks show, in microseconds since 1970-01-01 00:00:00; midnight where no time is said. `None` if no day is.
+    /// The moment that clocks show, in microseconds since 1970-01-01 00:00:00; midnight where no time is said. `None`
+    /// if no day is.
     pub fn local(&self) -> Option<i64> {
         self.day?.checked_mul(DAY_MICROS)?.checked_add(self.time.unwrap_or_default())
     }

@@ -1,7 +1,7 @@
 //! A key of a few whole numbers, encoded in two words.
 //!
-//! Most primary keys are of this kind. They are encoded, hashed and compared a good many times for each call, which takes
-//! a few steps where no other kind of column has to be thought of.
+//! Most primary keys are of this kind. They are encoded, hashed and compared a good many times for each call, which
+//! takes a few steps where no other kind of column has to be thought of.
 
 use crate::key::{hash_word, hash_words};
 use crate::{DataType, Datum};

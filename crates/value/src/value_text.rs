@@ -6,12 +6,12 @@ use crate::value::fit_text;
 use crate::{DataType, Decimal, Error, Result, SqlState, Value, data_type::Family};
 
 impl Value {
-    /// Reads a value of `data_type` from its text, as PostgreSQL does where nothing is set; of days, those that programs
-    /// compute with.
+    /// Reads a value of `data_type` from its text, as PostgreSQL does where nothing is set; of days, those that
+    /// programs compute with.
     ///
     /// # Errors
-    /// `22P02` or `22007` for a text that is no such value, `22003`, `22008` or `22001` for one that is too large or too
-    /// long, `22023` for hexadecimal digits that are none.
+    /// `22P02` or `22007` for a text that is no such value, `22003`, `22008` or `22001` for one that is too large or
+    /// too long, `22023` for hexadecimal digits that are none.
     pub fn parse(text: &str, data_type: DataType) -> Result<Value> {
         let name = input_name(data_type);
         let trimmed = text.trim();
@@ -61,7 +61,8 @@ pub fn out_of_range(text: &str, type_name: &str) -> Error {
     Error::new(SqlState::OUT_OF_RANGE, format!("value \"{text}\" is out of range for type {type_name}"))
 }
 
-/// Why a text is no day or time: `22008` for one that has the digits of one, but not of one that there is; otherwise `22007`.
+/// Why a text is no day or time: `22008` for one that has the digits of one, but not of one that there is; otherwise
+/// `22007`.
 pub fn no_moment(text: &str, type_name: &str) -> Error {
     let trimmed = text.trim();
     let has_digits = trimmed.bytes().all(|byte| byte.is_ascii_digit() || b"-/:. T+Z".contains(&byte));

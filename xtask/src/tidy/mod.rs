@@ -6,6 +6,7 @@
 //! | [`floor`] | crates use crates of lower floors only |
 //! | [`named_path`] | documents name only files that exist |
 //! | [`file_length`] | a file is one thing |
+//! | [`line_length`] | a line is read without turning the head |
 //! | [`file_name`] | a file is named by what it answers for |
 //! | [`marker`] | nothing is left for later in a comment or a macro |
 //! | [`safety`] | comments of unsafe code name what it stands on |
@@ -20,6 +21,7 @@ mod file_length;
 mod file_name;
 mod finding;
 mod floor;
+mod line_length;
 mod marker;
 mod module_doc;
 mod named_path;
@@ -54,6 +56,7 @@ const CHECKS: &[fn(&Tree) -> Vec<Finding>] = &[
     floor::check,
     named_path::check,
     file_length::check,
+    line_length::check,
     file_name::check,
     marker::check,
     safety::check,

@@ -1,8 +1,9 @@
-//! `calvin-2`: what agreement costs (Calvin, section 3.1.1: latency without replication, with asynchronous and with agreed
-//! replication, at one site and at sites that are far apart).
+//! `calvin-2`: what agreement costs (Calvin, section 3.1.1: latency without replication, with asynchronous and with
+//! agreed replication, at one site and at sites that are far apart).
 //!
-//! All three nodes are in this process, and share its processors: each call is run three times, where the paper's replicas have machines
-//! of their own. So throughput is compared between ways of replication, not with one node alone.
+//! All three nodes are in this process, and share its processors: each call is run three times, where the paper's
+//! replicas have machines of their own. So throughput is compared between ways of replication, not with one node
+//! alone.
 
 use crate::chart::{Axis, Chart, Series};
 use crate::claim::Claim;

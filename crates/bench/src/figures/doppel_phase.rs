@@ -14,8 +14,8 @@ pub const KIND: FigureKind =
 
 /// Milliseconds of a split phase.
 const LENGTHS_MS: [u64; 7] = [1, 2, 5, 10, 20, 50, 100];
-/// Batches that each client has on the way for a millisecond of a phase. A phase ends when nothing is left to begin, and
-/// answers wait for its end: clients with less on the way than it takes would cut it short.
+/// Batches that each client has on the way for a millisecond of a phase. A phase ends when nothing is left to begin,
+/// and answers wait for its end: clients with less on the way than it takes would cut it short.
 const BATCHES_PER_MS: u64 = 16;
 
 fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {

@@ -19,11 +19,11 @@ pub const KIND: FigureKind = FigureKind {
 /// The base load as a part of what eager can do; the paper's is 100,000 of about 300,000.
 const BASE: f64 = 1.0 / 3.0;
 const SPIKE: f64 = 6.6;
-/// What the spike leaves for later, a kilobyte for each call, and what the rows take, in a hurry and in full: an operator who
-/// expects spikes has it ready (`docs/decisions/memory-is-reserved.md`).
+/// What the spike leaves for later, a kilobyte for each call, and what the rows take, in a hurry and in full: an
+/// operator who expects spikes has it ready (`docs/decisions/memory-is-reserved.md`).
 const RESERVED_BYTES: (u64, u64) = (3 << 30, 10 << 30);
-/// Calls are refused when more wait than come in this time outside of the spike. The paper does not say how long its queues
-/// are; these ride out pauses of 75 ms in the spike, as shared machines have them.
+/// Calls are refused when more wait than come in this time outside of the spike. The paper does not say how long its
+/// queues are; these ride out pauses of 75 ms in the spike, as shared machines have them.
 const QUEUE_SECONDS: f64 = 0.5;
 
 fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {

@@ -18,7 +18,8 @@ const SHARES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 /// In a hurry: fewer of them, each for long enough.
 const SHARES_QUICK: [f64; 3] = [0.0, 0.5, 1.0];
 
-/// How often throughput is measured, with the shares in turns: the median counts, since a claim is about how they compare.
+/// How often throughput is measured, with the shares in turns: the median counts, since a claim is about how they
+/// compare.
 const ROUNDS: usize = 3;
 
 /// One engine's part of the figure.

@@ -22,8 +22,8 @@ const HALF: f64 = 0.5;
 /// threads here. A little more than eager can do is what makes sure of that: at its limit it is a matter of luck.
 const FULL: f64 = 1.2;
 
-/// How often the lines are measured, in turns, each time at loads by what eager does then: a load that lazy is offered in a
-/// slow minute must not be what eager did in a fast one.
+/// How often the lines are measured, in turns, each time at loads by what eager does then: a load that lazy is
+/// offered in a slow minute must not be what eager did in a fast one.
 const ROUNDS: usize = 3;
 /// What calls leave for later, and what the rows take, in a hurry and in full: as in `lazy-8`.
 const RESERVED_BYTES: (u64, u64) = (1 << 30, 8 << 30);

@@ -23,8 +23,8 @@ const SERIES: [(&str, EngineKind, u64); 3] = [
 
 /// How often one warehouse is measured, with the engines in turns: the median counts, since two claims are about it.
 const ROUNDS: usize = 5;
-/// What a run leaves behind, 2 KB a call and more, and what the rows take, in a hurry and in full. New memory is not what
-/// engines differ in, and its price is the machine's (`docs/decisions/memory-is-reserved.md`).
+/// What a run leaves behind, 2 KB a call and more, and what the rows take, in a hurry and in full. New memory is not
+/// what engines differ in, and its price is the machine's (`docs/decisions/memory-is-reserved.md`).
 const RESERVED_BYTES: (u64, u64) = (1 << 30, 8 << 30);
 
 fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {

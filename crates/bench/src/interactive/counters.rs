@@ -1,8 +1,8 @@
 //! The microbenchmarks HOTKEY and ASSERT (LSD, section 4.2).
 //!
-//! Counter 0 is everybody's; counter `n` is client `n`'s own. HOTKEY adds 1 to one of them. ASSERT takes 1 away as long as
-//! the counter stays above zero, and gives it its initial value otherwise, so that the condition changes with one
-//! transaction in `initial`.
+//! Counter 0 is everybody's; counter `n` is client `n`'s own. HOTKEY adds 1 to one of them. ASSERT takes 1 away as
+//! long as the counter stays above zero, and gives it its initial value otherwise, so that the condition changes with
+//! one transaction in `initial`.
 
 use super::client::{self, Client, Interface};
 use super::clients::{Attempt, Kinds, Work, not_so};

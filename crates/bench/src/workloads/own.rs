@@ -1,7 +1,7 @@
 //! A user's own program file as a workload.
 //!
-//! Calls are described by templates (`own/template.rs`): `transfer(1..1000, 1..1000, 5)` draws two accounts at random for
-//! each call. For loading, the first range of a description is gone through in order, one call for each of its
+//! Calls are described by templates (`own/template.rs`): `transfer(1..1000, 1..1000, 5)` draws two accounts at random
+//! for each call. For loading, the first range of a description is gone through in order, one call for each of its
 //! numbers. The check replays the log on another engine, one call at a time.
 
 mod template;

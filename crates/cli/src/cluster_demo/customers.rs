@@ -126,8 +126,8 @@ async fn connect_to_leader(nodes: &[String]) -> Client {
     }
 }
 
-/// Whether the transaction with a key has been committed. If it has not, its key keeps it from being committed twice, should both it
-/// and the one that is sent again come through.
+/// Whether the transaction with a key has been committed. If it has not, its key keeps it from being committed twice,
+/// should both it and the one that is sent again come through.
 async fn is_done(client: &Client, key: &str) -> bool {
     let query = format!("SELECT fabius.outcome('{key}')");
     let asked = timeout(ANSWER, client.simple_query(&query)).await;

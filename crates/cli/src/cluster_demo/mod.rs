@@ -1,4 +1,5 @@
-//! `fabius cluster demo`: three nodes, a row that everyone wants, what befalls the nodes meanwhile, and proof that nothing was lost.
+//! `fabius cluster demo`: three nodes, a row that everyone wants, what befalls the nodes meanwhile, and proof that
+//! nothing was lost.
 
 mod customers;
 mod proof;

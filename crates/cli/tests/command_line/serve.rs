@@ -46,7 +46,8 @@ fn a_filter_that_is_none_is_no_setting() {
     assert_eq!(run(&["serve", "--print-config", "--log", "warn,fabius_server=debug"]).code, Some(0));
 }
 
-/// Goal: memory that the system does not have is refused before anything begins, in a benchmark too; what it has, is taken.
+/// Goal: memory that the system does not have is refused before anything begins, in a benchmark too; what it has, is
+/// taken.
 #[test]
 fn memory_is_reserved_or_refused() {
     let directory = tempfile::tempdir().expect("a directory");

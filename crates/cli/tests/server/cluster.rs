@@ -1,4 +1,5 @@
-//! Three nodes of a cluster as real processes: any may be killed, and nothing that was acknowledged is lost or there twice.
+//! Three nodes of a cluster as real processes: any may be killed, and nothing that was acknowledged is lost or there
+//! twice.
 //!
 //! `FABIUS_CLUSTER_KILLS=500` kills as often.
 
@@ -206,8 +207,8 @@ impl Drop for Cluster {
     }
 }
 
-/// Connects to the first node that fits, once there is one. A node that stands still takes connections and says nothing, so
-/// each has its own time.
+/// Connects to the first node that fits, once there is one. A node that stands still takes connections and says
+/// nothing, so each has its own time.
 pub async fn connect_patiently(nodes: &[String]) -> Client {
     let begun = Instant::now();
     loop {
@@ -225,8 +226,8 @@ pub async fn connect_patiently(nodes: &[String]) -> Client {
     }
 }
 
-/// Goal: every node answers reads with what was committed anywhere, tables that were made elsewhere too; who does not lead
-/// refuses definitions and says who does; at a checkpoint all find that they have the same.
+/// Goal: every node answers reads with what was committed anywhere, tables that were made elsewhere too; who does not
+/// lead refuses definitions and says who does; at a checkpoint all find that they have the same.
 #[test]
 fn any_node_reads_and_one_defines() {
     let mut cluster = Cluster::start();
@@ -276,8 +277,8 @@ fn any_node_reads_and_one_defines() {
     });
 }
 
-/// Goal: a node that joins when the others have let go of the beginning of their log is filled from a checkpoint, by itself, and has
-/// what all have; it can lead, and another one can go.
+/// Goal: a node that joins when the others have let go of the beginning of their log is filled from a checkpoint, by
+/// itself, and has what all have; it can lead, and another one can go.
 #[test]
 fn a_newcomer_is_filled() {
     let mut cluster = Cluster::start();
@@ -320,8 +321,8 @@ fn a_newcomer_is_filled() {
     assert!(members.lines().count() >= 4 && !members.contains("\n1 "), "{said}");
 }
 
-/// Goal: a node that finds its log damaged sets it aside, comes back as its own successor, is filled, and has a vote again, all by
-/// itself; without another node it is one of the two that are needed.
+/// Goal: a node that finds its log damaged sets it aside, comes back as its own successor, is filled, and has a vote
+/// again, all by itself; without another node it is one of the two that are needed.
 #[test]
 fn a_damaged_node_is_repaired() {
     let mut cluster = Cluster::start();
@@ -384,8 +385,8 @@ fn a_damaged_node_is_repaired() {
     });
 }
 
-/// Goal: with asynchronous replication the leader answers alone, and says that what it has done may be lost; when it is, the node that
-/// has done it begins again with what the others have.
+/// Goal: with asynchronous replication the leader answers alone, and says that what it has done may be lost; when it
+/// is, the node that has done it begins again with what the others have.
 #[test]
 fn what_was_answered_alone_may_be_lost_and_is_said_to_be() {
     let mut cluster = Cluster::with_replication("async");
@@ -448,7 +449,8 @@ fn what_was_answered_alone_may_be_lost_and_is_said_to_be() {
     }
 }
 
-/// Goal: a leader whose disk is full stops and says why, clients go on with the others, and it has everything once there is room.
+/// Goal: a leader whose disk is full stops and says why, clients go on with the others, and it has everything once
+/// there is room.
 #[test]
 fn a_full_disk_stops_its_node_alone() {
     let mut cluster = Cluster::start();
@@ -496,8 +498,8 @@ fn a_full_disk_stops_its_node_alone() {
     });
 }
 
-/// Goal: whichever node is killed under load, clients go on with those that are left, at the one that leads or at another, and every
-/// acknowledged commit is there, whole and once; in the end all nodes have the same rows.
+/// Goal: whichever node is killed under load, clients go on with those that are left, at the one that leads or at
+/// another, and every acknowledged commit is there, whole and once; in the end all nodes have the same rows.
 #[test]
 fn acknowledged_commits_survive_any_node() {
     let kills = std::env::var("FABIUS_CLUSTER_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(4);

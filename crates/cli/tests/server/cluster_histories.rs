@@ -1,8 +1,8 @@
-//! Random transactions of clients at all nodes of a cluster, which are far from each other and cut off now and then: they have an order,
-//! which keeps to real time, in which they would have shown what they have shown.
+//! Random transactions of clients at all nodes of a cluster, which are far from each other and cut off now and then:
+//! they have an order, which keeps to real time, in which they would have shown what they have shown.
 //!
-//! Each client stays at its node, in whatever state that is. What it gets no answer of it asks for by its key. `FABIUS_HISTORIES` is
-//! how many histories are checked (1), `FABIUS_SEED` the first one's seed.
+//! Each client stays at its node, in whatever state that is. What it gets no answer of it asks for by its key.
+//! `FABIUS_HISTORIES` is how many histories are checked (1), `FABIUS_SEED` the first one's seed.
 
 use crate::cluster::connect_patiently;
 use crate::histories::{Answer, ITEMS, Operation, Stock, block, number, run};
@@ -281,8 +281,8 @@ fn check(cluster: &ClusterProcess, cuts: bool, seed: u64) {
     }
 }
 
-/// Goal: whoever reads at a seq that is still to come is shown that state once it is there, at any node; a node that is cut off
-/// shows what it has at once, and says how old that may be.
+/// Goal: whoever reads at a seq that is still to come is shown that state once it is there, at any node; a node that
+/// is cut off shows what it has at once, and says how old that may be.
 #[test]
 fn a_seq_still_to_come_is_waited_for_and_old_states_say_their_age() {
     let program = Path::new(env!("CARGO_BIN_EXE_fabius"));
@@ -360,14 +360,15 @@ fn histories(cuts: bool) {
     }
 }
 
-/// Goal: histories of clients at nodes that are apart are strictly serializable, beside pessimistic ones at the node that leads.
+/// Goal: histories of clients at nodes that are apart are strictly serializable, beside pessimistic ones at the node
+/// that leads.
 #[test]
 fn nodes_that_are_apart_keep_one_order() {
     histories(false);
 }
 
-/// Goal: histories of clients at nodes that are cut off, wholly or one way, are strictly serializable: no read is stale, no write is lost
-/// or done twice.
+/// Goal: histories of clients at nodes that are cut off, wholly or one way, are strictly serializable: no read is
+/// stale, no write is lost or done twice.
 #[test]
 fn nodes_that_are_cut_off_keep_one_order() {
     histories(true);

@@ -63,8 +63,8 @@ fn is_refused(from: &RealNetwork, to: (NodeId, &RealNetwork)) -> String {
     format!("{:?} {:?}", from.complaints(), to.1.complaints())
 }
 
-/// Goal: nodes of one authority talk in both directions, also in messages that the receiver has no room for at once; who has
-/// another's certificate, one of another authority, or none, is refused, and both sides say why.
+/// Goal: nodes of one authority talk in both directions, also in messages that the receiver has no room for at once;
+/// who has another's certificate, one of another authority, or none, is refused, and both sides say why.
 #[test]
 fn only_nodes_of_one_authority_talk() {
     let (ours, others) =
@@ -112,8 +112,8 @@ fn certificates_are_renewed_in_place() {
     get_through(&renewed, (ONE, &one), b"hello");
 }
 
-/// Goal: what other machines could reach is listened at only with certificates; those that are no use are refused in words
-/// that name the file.
+/// Goal: what other machines could reach is listened at only with certificates; those that are no use are refused in
+/// words that name the file.
 #[test]
 fn beyond_the_machine_by_certificates_alone() {
     let directory = tempfile::tempdir().expect("a directory");

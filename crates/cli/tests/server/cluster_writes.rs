@@ -1,4 +1,5 @@
-//! Writing on nodes of a cluster that do not lead it: what is written there is what would have been at the node that leads.
+//! Writing on nodes of a cluster that do not lead it: what is written there is what would have been at the node that
+//! leads.
 
 use crate::cluster::{Cluster, connect_patiently};
 use crate::support::{PATIENCE, block_on};
@@ -42,8 +43,8 @@ async fn refused(client: &Client, text: &str) -> (String, String) {
     (error.code().code().to_string(), error.hint().unwrap_or_default().to_string())
 }
 
-/// Goal: statements by themselves, of every kind, and transactions give on every node what they would give on the one that leads;
-/// what all three write at once is there, once; numbers of sequences are nobody else's.
+/// Goal: statements by themselves, of every kind, and transactions give on every node what they would give on the one
+/// that leads; what all three write at once is there, once; numbers of sequences are nobody else's.
 #[test]
 fn any_node_writes() {
     const ROUNDS: i64 = 20;
@@ -179,8 +180,8 @@ fn what_needs_the_leader_is_refused() {
     });
 }
 
-/// Goal: definitions at the node that leads and writes at others come one after the other: no row is lost to a table that is copied,
-/// none violates a constraint that is added, and whoever writes notices nothing of either.
+/// Goal: definitions at the node that leads and writes at others come one after the other: no row is lost to a table
+/// that is copied, none violates a constraint that is added, and whoever writes notices nothing of either.
 #[test]
 fn definitions_and_writes_of_other_nodes_meet() {
     let mut cluster = Cluster::start();
@@ -343,8 +344,9 @@ fn within<T>(runtime: &tokio::runtime::Runtime, work: impl Future<Output = T>) -
     runtime.block_on(async { tokio::time::timeout(PATIENCE, work).await.expect("it ends in time") })
 }
 
-/// Goal: a transaction stands on what it stood on when it began. Where the lead comes to its node meanwhile it takes nothing that only
-/// a leader gives; where the lead goes, it keeps nobody from anything, and its session writes nothing beside locks that are void.
+/// Goal: a transaction stands on what it stood on when it began. Where the lead comes to its node meanwhile it takes
+/// nothing that only a leader gives; where the lead goes, it keeps nobody from anything, and its session writes
+/// nothing beside locks that are void.
 #[test]
 fn a_transaction_keeps_to_what_it_stands_on() {
     let mut cluster = Cluster::start();

@@ -3,8 +3,8 @@
 use crate::raw::{Raw, field};
 use crate::support::{Server, block_on};
 
-/// Goal: the database has the name that it was given wherever it is asked for, whatever a client called it; `postgres` and
-/// `template1` are other names of it.
+/// Goal: the database has the name that it was given wherever it is asked for, whatever a client called it;
+/// `postgres` and `template1` are other names of it.
 #[test]
 fn the_database_has_its_name() {
     let server = Server::start(&["--database", "app"]);

@@ -1,5 +1,5 @@
-//! Statements of every shape and size: each is answered or refused in time, with its memory counted, and others are served
-//! meanwhile.
+//! Statements of every shape and size: each is answered or refused in time, with its memory counted, and others are
+//! served meanwhile.
 //!
 //! `FABIUS_PARTS` says of how many parts the largest are; the long form has 300,000.
 
@@ -17,8 +17,8 @@ const SIZES: [usize; 4] = [300, 3_000, 30_000, 300_000];
 const USUAL_PARTS: usize = 3_000;
 
 const TIMEOUT: Duration = Duration::from_secs(1);
-/// How long a statement may take beyond its time, and others altogether: time of processors, since machines that test have much
-/// to do. It takes some milliseconds.
+/// How long a statement may take beyond its time, and others altogether: time of processors, since machines that test
+/// have much to do. It takes some milliseconds.
 const SLACK: Duration = Duration::from_secs(4);
 /// Memory of the server, with what its allocator keeps: sessions may hold a quarter of it.
 const MEMORY: u64 = 2 << 30;

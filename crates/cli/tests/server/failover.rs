@@ -1,4 +1,5 @@
-//! Drivers that are given all nodes of a cluster go on when the one that leads is killed, stands still, or hands the lead on.
+//! Drivers that are given all nodes of a cluster go on when the one that leads is killed, stands still, or hands the
+//! lead on.
 
 use crate::cluster::Cluster;
 use crate::support::{PATIENCE, block_on, clients, has};
@@ -14,8 +15,8 @@ fn program(name: &str) -> PathBuf {
     Path::new("tests/server/clients").join(name)
 }
 
-/// Runs a client, which says every number that it has committed, while the leader changes; all numbers are there, once. The leader
-/// stands still only where the client has a limit of time for its statements.
+/// Runs a client, which says every number that it has committed, while the leader changes; all numbers are there,
+/// once. The leader stands still only where the client has a limit of time for its statements.
 fn goes_on(cluster: &mut Cluster, client: &mut Command, has_limit: bool) {
     cluster.leader();
     block_on(async {

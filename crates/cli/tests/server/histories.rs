@@ -1,8 +1,9 @@
-//! Random transactions of several clients at once, over SQL: they have an order, which keeps to real time, in which they
-//! would have shown what they have shown.
+//! Random transactions of several clients at once, over SQL: they have an order, which keeps to real time, in which
+//! they would have shown what they have shown.
 //!
 //! Each client has a mode of its own, and does some transactions in blocks, with savepoints now and then, and some as
-//! statements by themselves. `FABIUS_HISTORIES` is how many histories are checked (3), `FABIUS_SEED` the first one's seed.
+//! statements by themselves. `FABIUS_HISTORIES` is how many histories are checked (3), `FABIUS_SEED` the first one's
+//! seed.
 
 use crate::support::{Server, block_on, connect};
 use fabius_engine::recorded::{self, Committed};
@@ -174,8 +175,8 @@ pub async fn run(client: &Client, text: &str) -> Result<Answer, String> {
     Ok(shown.collect())
 }
 
-/// Runs the operations as one transaction, in a block; those behind a savepoint that is gone back to do not count. `shown` is what it
-/// was shown, also of one that fails.
+/// Runs the operations as one transaction, in a block; those behind a savepoint that is gone back to do not count.
+/// `shown` is what it was shown, also of one that fails.
 pub async fn block(
     client: &Client,
     operations: &[Operation],

@@ -38,7 +38,8 @@ fn garbage() {
     is_well(&server);
 }
 
-/// Goal: a message that says it has a gigabyte is refused before anything is kept for it; half a message holds nobody up.
+/// Goal: a message that says it has a gigabyte is refused before anything is kept for it; half a message holds nobody
+/// up.
 #[test]
 fn large_and_half_messages() {
     let server = Server::start(&["--max-message-bytes", "1MB"]);
@@ -142,7 +143,8 @@ fn line(client: i32, number: i32) -> String {
     format!("INSERT INTO ledger VALUES ({client}, {number})")
 }
 
-/// Goal: connections that break while they commit, under load, leave whole transactions; what was acknowledged is there.
+/// Goal: connections that break while they commit, under load, leave whole transactions; what was acknowledged is
+/// there.
 #[test]
 fn disconnections_while_committing() {
     let server = Server::start(&[]);
@@ -177,8 +179,8 @@ fn disconnections_while_committing() {
     assert!(acknowledged.iter().all(|line| lines.contains(line)), "{acknowledged:?} of {lines:?}");
 }
 
-/// Goal: statements that are cancelled at any moment, under load, have happened whole or not at all, and the client knows
-/// which: what ended with 57014 has not.
+/// Goal: statements that are cancelled at any moment, under load, have happened whole or not at all, and the client
+/// knows which: what ended with 57014 has not.
 #[test]
 fn cancels_at_any_moment() {
     let server = Server::start(&[]);

@@ -1,4 +1,5 @@
-//! Queries that would compute for minutes or for ever: each can be ended at any time, and others have their turn meanwhile.
+//! Queries that would compute for minutes or for ever: each can be ended at any time, and others have their turn
+//! meanwhile.
 
 use crate::raw::{Message, Raw, field, kinds};
 use crate::support::{Server, block_on, connect};

@@ -223,8 +223,8 @@ fn sessions_share_a_bound() {
     assert!(kinds(&sessions[1].query("SELECT * FROM big WHERE id <= 11000")).ends_with("CZ"));
 }
 
-/// Goal: what a session prepares counts as held, by SQL and by messages, with the parameters of portals; it is there for
-/// others once it is given up.
+/// Goal: what a session prepares counts as held, by SQL and by messages, with the parameters of portals; it is there
+/// for others once it is given up.
 #[test]
 fn prepared_statements_are_counted() {
     let server = server(&["--session-memory", "10MB"]);

@@ -1,4 +1,5 @@
-//! pgbench: its tables, its built-in scripts, each way to send statements; on a cluster, while the lead goes from node to node.
+//! pgbench: its tables, its built-in scripts, each way to send statements; on a cluster, while the lead goes from
+//! node to node.
 
 use crate::cluster::{Cluster, connect_patiently};
 use crate::support::{Server, block_on, has, program, succeed};
@@ -38,8 +39,8 @@ fn pgbench_works() {
     );
 }
 
-/// Goal: clients that stay at their node lose nothing and do nothing twice while the lead goes from node to node, and comes to theirs:
-/// what they have done is there, with no transaction failed but those that are tried again.
+/// Goal: clients that stay at their node lose nothing and do nothing twice while the lead goes from node to node, and
+/// comes to theirs: what they have done is there, with no transaction failed but those that are tried again.
 #[test]
 fn pgbench_goes_on_while_the_lead_is_handed_on() {
     if !has("pgbench", &program("pgbench")) {

@@ -197,7 +197,8 @@ fn waits_end_with_lock_timeout() {
     });
 }
 
-/// Goal: the same with `statement_timeout`, cancel requests and `pg_cancel_backend`: what was given up has not happened.
+/// Goal: the same with `statement_timeout`, cancel requests and `pg_cancel_backend`: what was given up has not
+/// happened.
 #[test]
 fn waits_can_be_given_up() {
     test(async |server| {
@@ -370,7 +371,8 @@ const LOCK_MODES: [&str; 8] = [
     "ACCESS EXCLUSIVE",
 ];
 
-/// Goal: `LOCK TABLE` in all modes, as PostgreSQL's table of conflicts has it; statements take the modes that they do there.
+/// Goal: `LOCK TABLE` in all modes, as PostgreSQL's table of conflicts has it; statements take the modes that they do
+/// there.
 #[test]
 fn tables_are_locked() {
     test(async |server| {

@@ -1,8 +1,8 @@
 //! Single expressions, run as a program and as a query: both are what PostgreSQL says.
 //!
-//! A file in `expressions` has one expression a line, about the columns of [`TABLE`] or about none, and what PostgreSQL 15 gives: the
-//! letter of its type (`client.rs`) and its value, or a SQLSTATE. Where Fabius gives something else, lines below say what, and how it
-//! was run:
+//! A file in `expressions` has one expression a line, about the columns of [`TABLE`] or about none, and what
+//! PostgreSQL 15 gives: the letter of its type (`client.rs`) and its value, or a SQLSTATE. Where Fabius gives
+//! something else, lines below say what, and how it was run:
 //!
 //! ```text
 //! i / 3.0 --> N 2.3333333333333333

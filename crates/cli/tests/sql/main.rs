@@ -1,9 +1,10 @@
 //! SQL by feature: scripts in the sqllogictest format, run on `fabius serve`, and on PostgreSQL where there is one.
 //!
-//! A script in `scripts` says for each statement what PostgreSQL 15 gives: the number of rows that are changed, rows with
-//! the types of their columns (`client.rs` says which letter is which), or a SQLSTATE. Each runs on a fresh database,
-//! once with simple and once with extended queries, on Fabius and on a PostgreSQL that the test starts, so what a script
-//! expects is true of both. Where Fabius differs on purpose, a record says `skipif` or `onlyif`, and `docs/sql.md` why.
+//! A script in `scripts` says for each statement what PostgreSQL 15 gives: the number of rows that are changed, rows
+//! with the types of their columns (`client.rs` says which letter is which), or a SQLSTATE. Each runs on a fresh
+//! database, once with simple and once with extended queries, on Fabius and on a PostgreSQL that the test starts, so
+//! what a script expects is true of both. Where Fabius differs on purpose, a record says `skipif` or `onlyif`, and
+//! `docs/sql.md` why.
 //!
 //! `expressions` has expressions alone, each run as a program and as a query.
 //!

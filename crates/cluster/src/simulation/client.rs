@@ -1,7 +1,7 @@
 //! Clients of a simulated cluster.
 //!
-//! A client does one thing at a time, at a node of its choice, and waits for as long as it has patience. What it was not told it
-//! does not know. Then it asks again under the call's key, at any node, or it forgets.
+//! A client does one thing at a time, at a node of its choice, and waits for as long as it has patience. What it was
+//! not told it does not know. Then it asks again under the call's key, at any node, or it forgets.
 
 use super::ledger::{Begun, Ledger};
 use super::node::Life;

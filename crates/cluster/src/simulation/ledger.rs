@@ -1,8 +1,8 @@
 //! What clients were told.
 //!
-//! Every call of `work` adds one to a counter and returns it, so that the results say in which order calls came. A call that
-//! began after another one had been answered must have come behind it, and a reader must see it: strict serializability
-//! (Herlihy and Wing, "Linearizability", 1990), with nothing left to search.
+//! Every call of `work` adds one to a counter and returns it, so that the results say in which order calls came. A
+//! call that began after another one had been answered must have come behind it, and a reader must see it: strict
+//! serializability (Herlihy and Wing, "Linearizability", 1990), with nothing left to search.
 
 use std::collections::BTreeMap;
 

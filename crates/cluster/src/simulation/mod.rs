@@ -1,9 +1,10 @@
-//! Clusters of three and five nodes on a simulated network, with simulated disks and clocks, and everything that can go wrong
-//! with them, from one seed.
+//! Clusters of three and five nodes on a simulated network, with simulated disks and clocks, and everything that can
+//! go wrong with them, from one seed.
 //!
-//! Nodes are real: their replicas, logs and engines are those that a server runs. One thread drives them all, a step at a time,
-//! and a seed decides which step comes next: time goes on, a node ticks, hears, writes its log; a client hands something in; a
-//! node is killed, loses its power, is cut off, has a bit flipped. In the end everything is mended, and then it must all be well:
+//! Nodes are real: their replicas, logs and engines are those that a server runs. One thread drives them all, a step
+//! at a time, and a seed decides which step comes next: time goes on, a node ticks, hears, writes its log; a client
+//! hands something in; a node is killed, loses its power, is cut off, has a bit flipped. In the end everything is
+//! mended, and then it must all be well:
 //!
 //! - what was agreed on is the same on every node, at every index, whoever took it and in whatever life;
 //! - no term has two leaders;

@@ -11,10 +11,9 @@
 //!                      try: one changes --> held back --release, or the holder is younger: wounded--> try
 //! ```
 //!
-//! A lock is asked for in the same place, on the newest state too; who does not get it stands in a queue ([`super::queue`]).
-//! A call that was under way when a table got
-//! its first lock may slip past it; so the call that commits a transaction checks everything all the same, and
-//! a lock only makes it likely that nothing is found.
+//! A lock is asked for in the same place, on the newest state too; who does not get it stands in a queue
+//! ([`super::queue`]). A call that was under way when a table got its first lock may slip past it; so the call that
+//! commits a transaction checks everything all the same, and a lock only makes it likely that nothing is found.
 
 use super::condition_lock::{Holder, RowKey};
 use super::observation::Observation;

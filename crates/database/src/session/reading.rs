@@ -1,9 +1,9 @@
 //! What a transaction reads without keeping it.
 //!
-//! A transaction that has not written is a reader at a seq: what it has shown was so there, and nothing else counts. So
-//! what is large need not be kept as it is shown; the statement that shows it is *noted*. Once the transaction writes,
-//! or locks, what it has shown has to hold at another place in the order, and noted statements are run again, at the seq
-//! where they were read, to become observations like others:
+//! A transaction that has not written is a reader at a seq: what it has shown was so there, and nothing else counts.
+//! So what is large need not be kept as it is shown; the statement that shows it is *noted*. Once the transaction
+//! writes, or locks, what it has shown has to hold at another place in the order, and noted statements are run again,
+//! at the seq where they were read, to become observations like others:
 //!
 //! ```text
 //! select (large)   noted                    select (large)   noted

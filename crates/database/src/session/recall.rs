@@ -25,7 +25,8 @@ const GIVEN_UP: u8 = 2;
 /// Asked by programs that read: why nobody waits for them any more, if that is so.
 type Question = dyn Fn() -> Option<Error> + Send + Sync;
 
-/// Whether the calls of somebody, one after the other, can still be taken back, and whether programs that read are to go on.
+/// Whether the calls of somebody, one after the other, can still be taken back, and whether programs that read are to
+/// go on.
 #[derive(Default)]
 pub struct Recall {
     state: AtomicU8,

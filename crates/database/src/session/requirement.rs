@@ -1,7 +1,7 @@
 //! What a call requires of the state that it finds at its place in the order, besides what its own statements say.
 //!
-//! A call that is made on one node of a cluster and led by another stands on nothing in the leader's memory: what it was made for
-//! is written into the state, and required there. It aborts with `40001` where that is not so any more.
+//! A call that is made on one node of a cluster and led by another stands on nothing in the leader's memory: what it
+//! was made for is written into the state, and required there. It aborts with `40001` where that is not so any more.
 
 use super::recent::Recent;
 use crate::{Database, Statement, StatementId};
@@ -12,8 +12,8 @@ use std::sync::Arc;
 /// What a call of a cluster's node stands on, besides its statements.
 #[derive(Clone, Debug, Default)]
 pub enum Footing {
-    /// What is in this node's memory, as locks and what names mean: it is agreed on in the term in which this node leads when it is
-    /// handed in, or not at all.
+    /// What is in this node's memory, as locks and what names mean: it is agreed on in the term in which this node
+    /// leads when it is handed in, or not at all.
     #[default]
     Lead,
     /// What has been in this node's memory since it leads in this term: it is agreed on in that term, or not at all.
@@ -56,7 +56,8 @@ pub fn lost_footing() -> Error {
         .with_hint("the transaction might succeed if retried")
 }
 
-/// Programs with requirements in front of them: by the statement that is required to return something, and the one that runs then.
+/// Programs with requirements in front of them: by the statement that is required to return something, and the one
+/// that runs then.
 pub(crate) type Requiring = Recent<(StatementId, StatementId)>;
 
 /// A call with what it requires in front of it.
@@ -103,7 +104,8 @@ impl Database {
 }
 
 impl Required {
-    /// An error of the program as one of the statement: with the line that is its own; [`lost_footing`] if it is one of the requirement.
+    /// An error of the program as one of the statement: with the line that is its own; [`lost_footing`] if it is one
+    /// of the requirement.
     pub(crate) fn of_statement(&self, error: Error) -> Error {
         match error.line() {
             _ if error.message() == compose::CHANGED => lost_footing(),

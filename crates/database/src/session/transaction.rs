@@ -167,8 +167,8 @@ impl Database {
 }
 
 impl Transaction {
-    /// Makes it read at a moment of the past, before its first statement. It cannot write then. A seq that is still to come is waited
-    /// for (Calvin, section 3.1.2).
+    /// Makes it read at a moment of the past, before its first statement. It cannot write then. A seq that is still
+    /// to come is waited for (Calvin, section 3.1.2).
     ///
     /// # Errors
     /// `55000` if that moment is not kept, or no history is; `25001` if it reads at another seq already; what ended

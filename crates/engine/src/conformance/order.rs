@@ -83,7 +83,8 @@ pub(super) fn time_never_goes_back(make: Make<'_>) {
     }
 }
 
-/// Calls whose order was made elsewhere, several batches to an entry, get the outcomes that one call after the other gets.
+/// Calls whose order was made elsewhere, several batches to an entry, get the outcomes that one call after the other
+/// gets.
 pub(super) fn entries_that_are_taken_answer_their_batches(make: Make<'_>) {
     let live = bank(make, 6, 100);
     let taking = live.replayed(make);

@@ -171,8 +171,8 @@ procedure half_done(id: int) {
 }
 ";
 
-/// Lines that name parts, read with what they name. A key that is an operation is looked up where it stands; one that is a
-/// column may be looked up before.
+/// Lines that name parts, read with what they name. A key that is an operation is looked up where it stands; one that
+/// is a column may be looked up before.
 pub(super) const PARTS: &str = "
 table lines { shop: int, number: int, part: int null, primary key (shop, number), index of_part (part) }
 table parts { id: int, stock: int, note: text null, primary key (id) using hash }

@@ -28,8 +28,8 @@ pub(super) fn transfers_keep_the_sum(make: Make<'_>) {
     assert!(rig.rows("accounts").iter().all(|row| matches!(row[2], Value::BigInt(balance) if balance >= 0)));
 }
 
-/// A thread that panics in the midst of a turn has locks, and a place in the order. Nobody waits for it: all are told that
-/// the engine has stopped, and what it has promised is still there.
+/// A thread that panics in the midst of a turn has locks, and a place in the order. Nobody waits for it: all are told
+/// that the engine has stopped, and what it has promised is still there.
 pub(super) fn a_panic_stops_the_engine(make: Make<'_>) {
     for operations in [0, 3, 50] {
         let rig = Rig::writing_through(make);
@@ -224,8 +224,8 @@ pub(super) fn replay_gives_the_same(make: Make<'_>) {
     aborts(taken.map(|_| ()), SqlState::DATA_CORRUPTED);
 }
 
-/// What a loop looks up by the columns of its rows may be brought near before: it shows the same as what is looked up by
-/// an operation.
+/// What a loop looks up by the columns of its rows may be brought near before: it shows the same as what is looked up
+/// by an operation.
 pub(super) fn joins_show_what_lookups_show(make: Make<'_>) {
     let rig = Rig::new(make);
     rig.define(PARTS);

@@ -45,8 +45,8 @@ use std::time::{Duration, Instant};
 
 /// Crashes of one run that are recovered from, at most.
 const CRASHES_MAX: usize = 2;
-/// Seeds have at least so many calls, in the mean of [`SEEDS_OF_MEAN`]: the seeds of a test run stand for a number of calls,
-/// 100,000 for each engine, and are no use if they become smaller.
+/// Seeds have at least so many calls, in the mean of [`SEEDS_OF_MEAN`]: the seeds of a test run stand for a number of
+/// calls, 100,000 for each engine, and are no use if they become smaller.
 const CALLS_PER_SEED: usize = 500;
 /// Seeds whose mean is told from chance.
 const SEEDS_OF_MEAN: usize = 40;
@@ -104,7 +104,8 @@ pub fn size() -> Size {
 /// `FABIUS_SIM_MINUTES=M` ends the run after that time.
 ///
 /// # Panics
-/// At the first difference, after printing the programs, and the command that repeats it. If the seeds have hardly any calls.
+/// At the first difference, after printing the programs, and the command that repeats it. If the seeds have hardly
+/// any calls.
 pub fn run(subject: &Subject, seeds: Range<u64>) -> Report {
     let seeds = std::env::var("FABIUS_SIM_SEEDS").map_or(seeds, |text| parse_seeds(&text));
     let minutes = std::env::var("FABIUS_SIM_MINUTES").ok();
@@ -424,8 +425,8 @@ impl Client {
         }
     }
 
-    /// Reads a table by a call that has no key, which an engine need not log: the state that it has seen is one of those
-    /// between what was promised before and after it.
+    /// Reads a table by a call that has no key, which an engine need not log: the state that it has seen is one of
+    /// those between what was promised before and after it.
     fn ask(&mut self) {
         let Some((table, reader)) = self.work.reader(&mut self.random) else { return };
         let mut batch = BatchBuilder::new();

@@ -23,9 +23,9 @@ pub struct Work {
 
 /// A batch, with what it takes to find its calls in the log and to hand them in again.
 ///
-/// A call of a batch is found by its idempotency key, and a call without one by its seq, if it is handed in alone. Where
-/// several come together without keys, calls that look alike are counted. Whatever has no key must write, because an engine
-/// need not log what only reads.
+/// A call of a batch is found by its idempotency key, and a call without one by its seq, if it is handed in alone.
+/// Where several come together without keys, calls that look alike are counted. Whatever has no key must write,
+/// because an engine need not log what only reads.
 #[derive(Clone)]
 pub struct Submitted {
     /// The batch.

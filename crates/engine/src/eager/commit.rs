@@ -117,8 +117,8 @@ pub unsafe fn put(write: &Write<'_>, seq: Seq, collected: Seq, trail: &mut Trail
     Some(pushed)
 }
 
-/// The same for a writer whom only readers at their seqs meet: numbers [take turns](Version::of_number_with_twin) then, and a
-/// record whose numbers do is in no trail.
+/// The same for a writer whom only readers at their seqs meet: numbers [take turns](Version::of_number_with_twin)
+/// then, and a record whose numbers do is in no trail.
 ///
 /// # Safety
 /// As [`put`]. Whoever reads the record without a snapshot comes before the writer or after.

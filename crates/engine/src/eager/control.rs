@@ -40,7 +40,8 @@ pub trait Protocol: Send + Sync + 'static {
     /// Ends what [`Protocol::enter`] began.
     fn leave(&self, number: usize);
 
-    /// Wakes threads that sleep for what a call has: the engine has stopped. From now on whatever would wait is refused.
+    /// Wakes threads that sleep for what a call has: the engine has stopped. From now on whatever would wait is
+    /// refused.
     fn rouse(&self) {}
 
     /// Whether calls run in phases: some may be put off to the next one.

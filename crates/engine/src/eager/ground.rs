@@ -44,8 +44,8 @@ impl Ground {
         self.shared.foundation.clock.monotonic_ns()
     }
 
-    /// Stores what became of so many calls of a batch. When those are its last, it is answered as soon as readers see it
-    /// whole.
+    /// Stores what became of so many calls of a batch. When those are its last, it is answered as soon as readers see
+    /// it whole.
     pub fn end(&self, work: &Work, count: u32, outcomes: Outcomes) {
         if let Some(last) = work.end(count, outcomes) {
             self.ended(last, &work.batch);
@@ -62,8 +62,8 @@ impl Ground {
         self.answers.answer(self.foundation());
     }
 
-    /// Whether so many keys wait to be taken out of indexes that calls have to stop for it, and some of them can be: a reader
-    /// of the past may need all of them.
+    /// Whether so many keys wait to be taken out of indexes that calls have to stop for it, and some of them can be:
+    /// a reader of the past may need all of them.
     pub fn must_tidy(&self) -> bool {
         let oldest = {
             let purge = self.shared.purge.lock();

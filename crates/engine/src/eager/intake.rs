@@ -24,8 +24,8 @@ use std::sync::atomic::{
 };
 use std::sync::{Arc, Weak};
 
-/// Calls that a thread takes at a time, if there are so many: so few that what they have read is still in the cache when
-/// their turn ends and [chains are shortened](crate::eager::trail), so many that beginning a turn costs little.
+/// Calls that a thread takes at a time, if there are so many: so few that what they have read is still in the cache
+/// when their turn ends and [chains are shortened](crate::eager::trail), so many that beginning a turn costs little.
 const CHUNK_CALLS: u32 = 32;
 /// It takes more of them while their encoding is no longer than this: such calls do not read much.
 const CHUNK_BYTES: usize = 1024;

@@ -29,8 +29,8 @@ pub trait Runner: Send + Sync {
     /// Calls that have not begun.
     fn intake(&self) -> &Intake;
 
-    /// Does one piece of work on the calling thread; whether there was any. When the engine has stopped it returns soon,
-    /// also where it waits for what other threads do.
+    /// Does one piece of work on the calling thread; whether there was any. When the engine has stopped it returns
+    /// soon, also where it waits for what other threads do.
     fn take_turn(&self) -> bool;
 
     /// Wakes threads that sleep in a turn, because the engine has stopped.
@@ -59,11 +59,11 @@ pub trait Runner: Send + Sync {
     }
 }
 
-/// Runs `work` of a runner unless its engine has stopped, and gives `stopped` if it has, or stops meanwhile by a panic; then
-/// nobody waits for a call any more.
+/// Runs `work` of a runner unless its engine has stopped, and gives `stopped` if it has, or stops meanwhile by a
+/// panic; then nobody waits for a call any more.
 ///
-/// A thread that panics halfway through a turn may have locks, and a place in the order that readers cannot see past. So
-/// nothing is tried again: the engine stops, all who wait are told why, and the log has what was acknowledged.
+/// A thread that panics halfway through a turn may have locks, and a place in the order that readers cannot see past.
+/// So nothing is tried again: the engine stops, all who wait are told why, and the log has what was acknowledged.
 fn unless_stopped<R: Runner, T>(runner: &R, stopped: T, work: impl FnOnce() -> T) -> T {
     let foundation = runner.ground().foundation();
     if foundation.failure().is_some() {

@@ -10,9 +10,10 @@
 //! installed     x    x         x              promised = 42: readers must not see 44 without 43
 //! ```
 //!
-//! Calls install their versions after that, side by side, and finish in any order. `promised` moves up as
-//! far as there is no gap: [`Sequencer::installed`] marks a place in a ring, with the last seq of what was logged
-//! together there, and whoever closes the gap moves it on. Both write before they read, in one sequentially consistent order, so the last to mark sees all.
+//! Calls install their versions after that, side by side, and finish in any order. `promised` moves up as far as
+//! there is no gap: [`Sequencer::installed`] marks a place in a ring, with the last seq of what was logged together
+//! there, and whoever closes the gap moves it on. Both write before they read, in one sequentially consistent order,
+//! so the last to mark sees all.
 
 use crate::Foundation;
 use crossbeam_utils::CachePadded;

@@ -74,8 +74,8 @@ impl<'a> Trail<'a> {
                 unsafe { next.prefetch_below() };
             }
             let (types, retired) = (table.types(), &mut self.retired);
-            // SAFETY: an epoch is pinned, as whoever calls this sees to, and an eager engine leaves nothing unsettled; the record is in the trail
-            // of a turn, and none is freed while one goes on.
+            // SAFETY: an epoch is pinned, as whoever calls this sees to, and an eager engine leaves nothing
+            // unsettled; the record is in the trail of a turn, and none is freed while one goes on.
             unsafe {
                 let is_done = match *pushed {
                     Pushed::OnOneLikeIt(version) => shorten_alike(record, version, collected, types, retired),

@@ -340,7 +340,8 @@ impl<'a, C: Control<'a>> Context<'a> for Transaction<'a, C> {
         table.encode_row_key(write.values, &mut self.key)?;
         let (record, is_new) = self.find_or_create(table);
         if !is_new {
-            // Others may have made it, and entries with other values, which lead to what this call inserts until they give up.
+            // Others may have made it, and entries with other values, which lead to what this call inserts until they
+            // give up.
             (0..table.index_count()).for_each(|at| table.mark_stale(IndexId(at as u16)));
         }
         self.control.writes(table.id(), record, ColumnMask::first(table.types().len()))?;

@@ -173,8 +173,8 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
     pub fn run(&mut self, calls: &'a [u8], place: impl Fn(u32) -> u32) -> u32 {
         let shared = self.shared;
         let mut company = Company::Together { _guard: shared.alone.read() };
-        // What a call leaves behind that panics bears this thread's number, and nobody may run alone beside it: the engine
-        // stops before others can have either.
+        // What a call leaves behind that panics bears this thread's number, and nobody may run alone beside it: the
+        // engine stops before others can have either.
         shared.foundation.watched(|| self.run_beside(calls, place, &mut company))
     }
 
@@ -257,8 +257,8 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         std::mem::take(&mut self.outcomes)
     }
 
-    /// Runs a call only for what its control is told of it, and takes everything back; begins again if rows
-    /// change while a scan looks at them, and gives `None` if they have done so [`REHEARSALS_MAX`] times. It must not draw
+    /// Runs a call only for what its control is told of it, and takes everything back; begins again if rows change
+    /// while a scan looks at them, and gives `None` if they have done so [`REHEARSALS_MAX`] times. It must not draw
     /// random numbers.
     ///
     /// # Errors
@@ -282,8 +282,8 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         None
     }
 
-    /// Readers see none of the calls that follow, or all of them, and the next place in the order is behind `before`: of the
-    /// versions that they leave of a row, the last is enough.
+    /// Readers see none of the calls that follow, or all of them, and the next place in the order is behind `before`:
+    /// of the versions that they leave of a row, the last is enough.
     pub fn is_seen_whole(&mut self, before: Seq) {
         self.unread.held = before;
     }

@@ -1,8 +1,8 @@
 //! Two answers to one statement: whether they are the same as far as the statement determines them.
 //!
-//! Rows are compared as multisets. Where rows are sorted, the values that they are sorted by come in the same sequence;
-//! rows that are equal in these may come in any. Numbers of the types that are not exact, and `numeric` beyond ten digits,
-//! are compared with a tolerance, and `numeric` without the zeros at its end.
+//! Rows are compared as multisets. Where rows are sorted, the values that they are sorted by come in the same
+//! sequence; rows that are equal in these may come in any. Numbers of the types that are not exact, and `numeric`
+//! beyond ten digits, are compared with a tolerance, and `numeric` without the zeros at its end.
 
 use super::session::{Answer, Shown};
 
@@ -85,8 +85,8 @@ pub fn difference(expected: &Answer, got: &Answer, determined: &Determined) -> O
 
 /// Whether refusals with these SQLSTATEs are the same.
 fn is_same_state(expected: &str, got: &str) -> bool {
-    // Which of several constraints is named is not determined. PostgreSQL refuses a second change of a row (21000) at once,
-    // Fabius when the statement ends.
+    // Which of several constraints is named is not determined. PostgreSQL refuses a second change of a row (21000) at
+    // once, Fabius when the statement ends.
     let is_violation = |state: &str| state.starts_with("23") || state == "21000";
     (is_violation(expected) && is_violation(got)) || (expected == got && got != "XX000")
 }

@@ -1,7 +1,7 @@
 //! What random statements are made of: choices from a seed, and what is in scope.
 //!
-//! Every expression has a type and every name is in scope, so that most statements are accepted. A statement is as large as
-//! its budget: each expression takes from it, and when it is used up only columns and values are left.
+//! Every expression has a type and every name is in scope, so that most statements are accepted. A statement is as
+//! large as its budget: each expression takes from it, and when it is used up only columns and values are left.
 
 use super::literal::Literal;
 use super::schema::{Column, Schema};

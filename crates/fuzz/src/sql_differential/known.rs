@@ -1,4 +1,5 @@
-//! Differences from PostgreSQL that are on purpose, as far as the comparison meets them: `docs/sql.md` prints this list.
+//! Differences from PostgreSQL that are on purpose, as far as the comparison meets them: `docs/sql.md` prints this
+//! list.
 
 /// How the comparison deals with a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The two databases side by side: fresh for each script, and brought back when one of them was lost.
 //!
-//! Where there is no PostgreSQL, the other one is Fabius too, which runs every statement as a query, and queries as they are
-//! written: so programs and plans that were optimized are both compared with plans that were not.
+//! Where there is no PostgreSQL, the other one is Fabius too, which runs every statement as a query, and queries as
+//! they are written: so programs and plans that were optimized are both compared with plans that were not.
 
 use super::case::is_wrong;
 use super::compare::{Determined, Difference, are_same_rows, difference, is_part};

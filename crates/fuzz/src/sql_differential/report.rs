@@ -1,4 +1,5 @@
-//! What a campaign has come to: counts, and the scripts of what differs in the format of `crates/cli/tests/sql/scripts`.
+//! What a campaign has come to: counts, and the scripts of what differs in the format of
+//! `crates/cli/tests/sql/scripts`.
 
 use super::Settings;
 use super::compare::Difference;

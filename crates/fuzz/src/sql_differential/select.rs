@@ -335,9 +335,9 @@ impl Generator<'_> {
 
     /// Elements of `ROLLUP` and its like.
     ///
-    /// Where PostgreSQL 15 does not find a key again, it shows its value instead of null. So no key is a constant, which it
-    /// computes beforehand (`known.rs`); a subquery is not shown, as it plans each by itself; and `a IS NULL`, whose
-    /// negation is `a IS NOT NULL` to it, is shown as a number, and not beside `a`.
+    /// Where PostgreSQL 15 does not find a key again, it shows its value instead of null. So no key is a constant,
+    /// which it computes beforehand (`known.rs`); a subquery is not shown, as it plans each by itself; and `a IS
+    /// NULL`, whose negation is `a IS NOT NULL` to it, is shown as a number, and not beside `a`.
     fn elements_of_sets(&mut self) -> Vec<Vec<Key>> {
         let mut elements: Vec<Vec<Key>> = (0..self.below(4)).filter_map(|_| self.element_of_sets()).collect();
         let beside: Vec<String> = elements.iter().flatten().map(|key| is_null(&key.sql)).collect();

@@ -1,7 +1,7 @@
 //! Statements as trees: printed to SQL in several forms, and taken apart when a difference is shrunk.
 //!
-//! A tree knows little of SQL. A node has a role, which says how a smaller statement can be made of it, and parts, which
-//! are printed one after another:
+//! A tree knows little of SQL. A node has a role, which says how a smaller statement can be made of it, and parts,
+//! which are printed one after another:
 //!
 //! | role | smaller |
 //! |---|---|

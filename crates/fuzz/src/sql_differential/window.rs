@@ -1,4 +1,5 @@
-//! Random window functions. What depends on the order of rows that are equal in it is sorted by all that tells rows apart.
+//! Random window functions. What depends on the order of rows that are equal in it is sorted by all that tells rows
+//! apart.
 
 use super::generator::Generator;
 use super::tree::Node;

@@ -1,7 +1,8 @@
 //! Random statements that write.
 //!
-//! An `UPDATE ... FROM` may find several rows for one that it changes; which it takes is not determined. So what it sets
-//! and returns is of the changed table alone, unless the other one is joined along its whole key or unique index.
+//! An `UPDATE ... FROM` may find several rows for one that it changes; which it takes is not determined. So what it
+//! sets and returns is of the changed table alone, unless the other one is joined along its whole key or unique
+//! index.
 
 use super::generator::{Generator, Relation, Scope};
 use super::literal::Literal;

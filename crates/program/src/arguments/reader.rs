@@ -105,8 +105,8 @@ impl<'a> ArgumentReader<'a> {
         Ok(())
     }
 
-    /// Hands a value of one of these types on. (A datum that is made here and copied elsewhere would have to wait for the
-    /// stores that made it.)
+    /// Hands a value of one of these types on. (A datum that is made here and copied elsewhere would have to wait for
+    /// the stores that made it.)
     #[inline(always)]
     pub(crate) fn field(&mut self, field: &EncodedType, mut to: impl FnMut(Datum<'a>)) -> Result<()> {
         let Some((low, high)) = field.integers else { return self.scalar(field.scalar).map(to) };

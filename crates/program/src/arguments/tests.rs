@@ -147,7 +147,10 @@ proptest! {
 
     /// Goal: garbage gives values of the right types, whose encoding is that garbage, or an error.
     #[test]
-    fn garbage(types in proptest::collection::vec(types(), 0..6), bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
+    fn garbage(
+        types in proptest::collection::vec(types(), 0..6),
+        bytes in proptest::collection::vec(any::<u8>(), 0..60),
+    ) {
         let program = program(types);
         if let Ok(values) = to_values(&program, &bytes) {
             prop_assert_eq!(encode(&program, &values).unwrap(), bytes);

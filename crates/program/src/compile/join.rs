@@ -19,7 +19,8 @@ use fabius_value::ColumnId;
 const JOINS_MAX: usize = 2;
 
 impl<'p> Compiler<'p> {
-    /// The joins of a scan. Phases have none: of what they look up, most is known from their arguments and brought near by that.
+    /// The joins of a scan. Phases have none: of what they look up, most is known from their arguments and brought
+    /// near by that.
     pub(super) fn joins(&mut self, scan: &'p Step) -> Box<[JoinPlan]> {
         let StepKind::ForScan { row: scanned, scan: range, body } = &scan.kind else { return Box::default() };
         if self.part != Part::Whole || self.has_inner_scan(scan) {
@@ -114,7 +115,8 @@ mod tests {
         assert_eq!(joins("for r in t[x] where u[7, r.c]?.f > 3 { n += u[9, r.b].f }"), [[2]]);
         assert_eq!(joins("let y = x + 1 for r in t[x] { n += u[y, r.b].f }"), [[1]]);
         assert_eq!(joins("for r in t[x] { n += u[x, r.b].f + u[x, r.c].f + u[r.b, r.c].f }"), [[1], [2]]);
-        // Not for every row; by what changes; by nothing of the row; by an operation; without a hash index; around another.
+        // Not for every row; by what changes; by nothing of the row; by an operation; without a hash index; around
+        // another.
         for none in [
             "for r in t[x] { if r.b > 3 { n += u[x, r.b].f } }",
             "for r in t[x] { n += u[n, r.b].f }",

@@ -119,8 +119,9 @@ pub fn compose<'t>(
     composition.program(name, Results::None)
 }
 
-/// The program of a statement that runs only where another one still returns what it did: its parameters are those of the other,
-/// what that has to return, and its own; it returns what the statement does. None of its names hides one of `tables`.
+/// The program of a statement that runs only where another one still returns what it did: its parameters are those of
+/// the other, what that has to return, and its own; it returns what the statement does. None of its names hides one
+/// of `tables`.
 ///
 /// # Errors
 /// `54000` if it is too large.

@@ -168,8 +168,8 @@ impl<'c> Writer<'c> {
         }
     }
 
-    /// Writes to a row that many others are written to by, too, by what it is or without asking: calls that do make chains
-    /// of deferred ones, and make those pointless that others have left there.
+    /// Writes to a row that many others are written to by, too, by what it is or without asking: calls that do make
+    /// chains of deferred ones, and make those pointless that others have left there.
     fn overwrite(&mut self) {
         let table = if self.random.chance(1, 2) { TableId(0) } else { self.any_table() };
         let row = self.row_by_key(table);

@@ -65,7 +65,10 @@ impl Known<'_, '_> {
             StepKind::ForList { list, .. } => {
                 let is_argument =
                     outline.is_parameter(*list) && outline.assignments[usize::from(list.0)].is_empty();
-                let is_same = |step: &StepId| matches!(&outline.at(*step).step.kind, StepKind::ForList { list: other, .. } if other == list);
+                let is_same = |step: &StepId| match &outline.at(*step).step.kind {
+                    StepKind::ForList { list: other, .. } => other == list,
+                    _ => false,
+                };
                 let is_only = outline.order.iter().filter(|step| is_same(step)).count() == 1;
                 is_argument && is_only && outline.loops(self.at).is_empty()
             }

@@ -74,8 +74,8 @@ impl Interval {
         if both.is_empty() || self.is_empty() || other.is_empty() { Interval::EMPTY } else { both }
     }
 
-    /// A wider interval within `limit`, with much room to grow: 256 times as wide while that is far from the limit, twice
-    /// near it.
+    /// A wider interval within `limit`, with much room to grow: 256 times as wide while that is far from the limit,
+    /// twice near it.
     pub fn with_room(self, limit: Interval) -> Interval {
         Interval::new(lower_step(self.low, limit.low), upper_step(self.high, limit.high))
     }

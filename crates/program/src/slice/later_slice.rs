@@ -80,8 +80,8 @@ impl<'s, 'a, 'p> LaterSlice<'s, 'a, 'p> {
         slice
     }
 
-    /// Lists that decide which steps are walked again, and with that which captured values are taken off the tape: that has
-    /// to be the same without results, and lists are not captured.
+    /// Lists that decide which steps are walked again, and with that which captured values are taken off the tape:
+    /// that has to be the same without results, and lists are not captured.
     fn deciding_lists(&self) -> Vec<VariableId> {
         let outline = self.now.outline;
         let is_local_list = |variable: &VariableId| {

@@ -152,8 +152,8 @@ fn applied(outline: &Outline<'_>, catalog: &Catalog) -> Vec<Applied> {
     all
 }
 
-/// Whether every type that the old value passes through has room for all that the column may have, so that no other value of
-/// it aborts the call.
+/// Whether every type that the old value passes through has room for all that the column may have, so that no other
+/// value of it aborts the call.
 fn keeps_range(value: &Expression, old: VariableId, column: DataType) -> bool {
     let keeps = |part: &Expression| keeps_range(part, old, column);
     let within = match &value.kind {
@@ -241,8 +241,8 @@ fn reads(outline: &Outline<'_>, variable: VariableId) -> Option<RowId> {
     }
 }
 
-/// Whether two handles are of one row: each is set once, by the same key, whose variables stay as they are. A random key is
-/// another one each time.
+/// Whether two handles are of one row: each is set once, by the same key, whose variables stay as they are. A random
+/// key is another one each time.
 fn is_same_row(outline: &Outline<'_>, one: RowId, other: RowId) -> bool {
     let located = |row: RowId| match outline.handles[usize::from(row.0)][..] {
         [set] => match &outline.at(set).step.kind {

@@ -148,8 +148,9 @@ pub(super) struct Prover<'p> {
 }
 
 impl<'p> Prover<'p> {
-    /// Whether one more copy of what is known may be made: to find out what follows from a condition, each `and`, `or` and
-    /// `case` in it takes one, and a program of thousands of them has thousands of cells. Who learns nothing knows what was known before.
+    /// Whether one more copy of what is known may be made: to find out what follows from a condition, each `and`,
+    /// `or` and `case` in it takes one, and a program of thousands of them has thousands of cells. Who learns nothing
+    /// knows what was known before.
     pub(super) fn learns(&mut self) -> bool {
         let left = self.learning.checked_sub(self.cells.tops.len());
         self.learning = left.unwrap_or(0);

@@ -16,7 +16,8 @@ use crate::ir::{StepId, Type, VariableId};
 use fabius_value::{ColumnId, TableId};
 use std::collections::BTreeMap;
 
-/// Assumptions beyond which they are not tried one by one: proofs of a wide statement take as many steps as it has parts.
+/// Assumptions beyond which they are not tried one by one: proofs of a wide statement take as many steps as it has
+/// parts.
 const MANY: usize = 256;
 
 /// Fills in what the proofs rely on and what the program may write.

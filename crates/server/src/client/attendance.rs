@@ -1,8 +1,8 @@
 //! Waiting for a statement, with an eye on everything else.
 //!
-//! While a statement waits, what was answered before is sent if it is much, and the statement can be given up: by a cancel
-//! request, when its time is over, when the server ends, when the client is gone. Giving up is dropping its future;
-//! that is not done once the statement is past recall (`Connection::recall`).
+//! While a statement waits, what was answered before is sent if it is much, and the statement can be given up: by a
+//! cancel request, when its time is over, when the server ends, when the client is gone. Giving up is dropping its
+//! future; that is not done once the statement is past recall (`Connection::recall`).
 
 use super::{Client, Failure, Outcome};
 use crate::registry::{Ending, Session};

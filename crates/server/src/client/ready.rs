@@ -91,7 +91,8 @@ impl Client {
         }
     }
 
-    /// Something has panicked that was done for this session: it ends, as nobody knows what state it is in, and no other does.
+    /// Something has panicked that was done for this session: it ends, as nobody knows what state it is in, and no
+    /// other does.
     fn panicked(&self, frame: &Frame, panic: &str) -> Failure {
         let text = String::from_utf8_lossy(&frame.body[..frame.body.len().min(LOGGED_BYTES)]);
         let (process, user, kind) = (self.session.process, self.sql.user(), char::from(frame.kind));

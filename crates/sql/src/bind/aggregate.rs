@@ -197,7 +197,8 @@ impl<'a> Binder<'a> {
         })
     }
 
-    /// Stops at an aggregate whose argument names columns of queries around this one only: it is over the rows of those.
+    /// Stops at an aggregate whose argument names columns of queries around this one only: it is over the rows of
+    /// those.
     fn stop_if_of_outer_rows(&self, argument: &Expr) -> Bind<()> {
         if self.scopes.len() < 2 {
             return Ok(());

@@ -66,7 +66,8 @@ pub struct Binder<'a> {
     pub(crate) following: Vec<ObjectName>,
     /// Variables that hold the text of an array or interval.
     kept_texts: BTreeSet<String>,
-    /// Whether a function that is called says something to the client: see [`Lowered::notices`](crate::lowered::Lowered).
+    /// Whether a function that is called says something to the client: see
+    /// [`Lowered::notices`](crate::lowered::Lowered).
     pub notices: bool,
 }
 

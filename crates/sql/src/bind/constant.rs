@@ -1,8 +1,8 @@
 //! Values that are known when a statement is bound, and how they come from its literals.
 //!
-//! Most literals only become arguments of the program, perhaps converted on the way. Of such a literal the way is kept, as
-//! a [`Recipe`], so that a statement of the same [`NormalForm`] needs no binding: its literals go the same way. A literal that
-//! binding has looked at has a say in the program, and has to be the same again.
+//! Most literals only become arguments of the program, perhaps converted on the way. Of such a literal the way is
+//! kept, as a [`Recipe`], so that a statement of the same [`NormalForm`] needs no binding: its literals go the same
+//! way. A literal that binding has looked at has a say in the program, and has to be the same again.
 
 use super::held;
 use crate::lowered::Argument;

@@ -288,8 +288,8 @@ fn cast(bound: &Bound, data_type: DataType) -> fabius_program::syntax::tree::Exp
     tree::cast(bound.expression.clone(), data_type)
 }
 
-/// A constant converted ahead; `None` if that is not known here: what a session's settings change, and types that programs
-/// do not have.
+/// A constant converted ahead; `None` if that is not known here: what a session's settings change, and types that
+/// programs do not have.
 pub(super) fn constant(
     value: &Value,
     from: &SqlType,

@@ -28,7 +28,8 @@ impl Binder<'_> {
             Expr::Function(function) => self.function(function, place),
             Expr::Substring { expr, substring_from, substring_for, special: _, shorthand: _ } => {
                 let mut arguments = vec![self.operand(expr)?];
-                if matches!(substring_from.as_deref(), Some(Expr::Value(value)) if !matches!(value.value, ast::Value::Number(..)))
+                if let Some(Expr::Value(value)) = substring_from.as_deref()
+                    && !matches!(value.value, ast::Value::Number(..))
                 {
                     return beyond("substring by a pattern");
                 }
@@ -210,7 +211,12 @@ impl Binder<'_> {
     fn at_time_zone(&mut self, moment: &Expr, zone: &Expr) -> Bind<Bound> {
         let bound = self.operand(moment)?;
         let zone = self.operand(zone)?;
-        let is_utc = matches!(&zone.known, Known::Literal(Some(zone)) if matches!(zone.text().to_uppercase().as_str(), "UTC" | "GMT" | "Z"));
+        let is_utc = match &zone.known {
+            Known::Literal(Some(zone)) => {
+                ["UTC", "GMT", "Z"].iter().any(|name| zone.text().eq_ignore_ascii_case(name))
+            }
+            _ => false,
+        };
         if !is_utc {
             return beyond("a time zone");
         }

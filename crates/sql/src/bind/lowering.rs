@@ -15,8 +15,8 @@ use fabius_value::{DataType, Result};
 use sqlparser::ast::{self, Statement};
 use std::sync::Arc;
 
-/// A statement as a program. `None`: no program can express it; the caller takes the query path (SELECT), or
-/// computes the rows by a query (writes). With the text's normal form, the program says which of its literals are arguments.
+/// A statement as a program. `None`: no program can express it; the caller takes the query path (SELECT), or computes
+/// the rows by a query (writes). With the text's normal form, the program says which of its literals are arguments.
 ///
 /// # Errors
 /// What is wrong with the statement, in PostgreSQL's words, with its place in the text.

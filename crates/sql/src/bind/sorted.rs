@@ -7,7 +7,8 @@
 //!                                       for each in sorted { if each differs from the last { ... } }
 //! ```
 //!
-//! A statement is bound so only if its range is bounded: a query sorts better what is much, and need not hold all of it.
+//! A statement is bound so only if its range is bounded: a query sorts better what is much, and need not hold all of
+//! it.
 
 use super::binder::{Binder, ident};
 use super::bound::Bound;

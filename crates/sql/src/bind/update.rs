@@ -462,7 +462,8 @@ pub(crate) fn some_value(data_type: fabius_value::DataType) -> Value {
     }
 }
 
-/// The values of a row that is written as `(x, y)`, `ROW(x, y)` or `(SELECT x, y ...)`: of a query, each is one of its own.
+/// The values of a row that is written as `(x, y)`, `ROW(x, y)` or `(SELECT x, y ...)`: of a query, each is one of
+/// its own.
 fn parts(value: &Expr) -> Option<Vec<Expr>> {
     if let Some(values) = super::operator::row(value) {
         return Some(values.to_vec());

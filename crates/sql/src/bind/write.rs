@@ -202,7 +202,12 @@ impl<'a> Binder<'a> {
 
     /// Whether the value is `DEFAULT`.
     pub(super) fn is_default(expression: &Expr) -> bool {
-        matches!(expression, Expr::Identifier(name) if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("default"))
+        match expression {
+            Expr::Identifier(name) => {
+                name.quote_style.is_none() && name.value.eq_ignore_ascii_case("default")
+            }
+            _ => false,
+        }
     }
 
     /// The values of a relation's columns as they are.

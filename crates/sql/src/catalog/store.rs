@@ -10,7 +10,8 @@ use std::sync::Arc;
 pub const TABLE: &str = "fabius catalog";
 /// The number of the row that says which form the rows have.
 const FORMAT_ROW: i64 = 0;
-/// The number of the row that is another whenever the catalog is: by it a node of a cluster sees that another one has changed it.
+/// The number of the row that is another whenever the catalog is: by it a node of a cluster sees that another one has
+/// changed it.
 const TOKEN_ROW: i64 = i64::MIN;
 /// The form that this version writes.
 const FORMAT: i64 = 1;

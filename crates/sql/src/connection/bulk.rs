@@ -338,8 +338,8 @@ impl Connection {
         Ok(Written { returned: returned.unwrap_or(written.returned), ..written })
     }
 
-    /// Writes rows, in calls of a bounded size, with the statement's parameters. `is_aside` into a table that nobody else
-    /// sees yet.
+    /// Writes rows, in calls of a bounded size, with the statement's parameters. `is_aside` into a table that nobody
+    /// else sees yet.
     pub(crate) async fn write_rows(
         &mut self,
         catalog: &Catalog,

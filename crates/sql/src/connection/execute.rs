@@ -34,10 +34,10 @@ impl Connection {
         prepared
     }
 
-    /// In a cluster, what a statement sees is the newest of the time when the client sent it, or what this node has if the
-    /// session reads snapshots. In a transaction that has run something it is what the transaction sees, but for definitions and for
-    /// numbers of sequences, which are the node's newest. Settings are the node's own: whether it leads is told also by one that is cut
-    /// off.
+    /// In a cluster, what a statement sees is the newest of the time when the client sent it, or what this node has
+    /// if the session reads snapshots. In a transaction that has run something it is what the transaction sees, but
+    /// for definitions and for numbers of sequences, which are the node's newest. Settings are the node's own:
+    /// whether it leads is told also by one that is cut off.
     async fn come_up_to_date(&mut self, text: &str) -> Result<()> {
         if is_about_settings(text) {
             // It may be about what is read from here on.
@@ -126,8 +126,8 @@ impl Connection {
         }
     }
 
-    /// Finds how a statement of rows or a block runs. One that cannot is looked at again if names mean something else by then: tables
-    /// of the storage that a catalog names go when they are replaced.
+    /// Finds how a statement of rows or a block runs. One that cannot is looked at again if names mean something else
+    /// by then: tables of the storage that a catalog names go when they are replaced.
     async fn plan_rows(
         &mut self,
         command: &Arc<Command>,

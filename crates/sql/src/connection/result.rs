@@ -240,8 +240,8 @@ impl Connection {
         self.database.database().begin(options)
     }
 
-    /// Runs a query until so many rows or bytes are there, or to its end where what it sees may change under it; it runs
-    /// again after waiting for an advisory lock.
+    /// Runs a query until so many rows or bytes are there, or to its end where what it sees may change under it; it
+    /// runs again after waiting for an advisory lock.
     async fn stream(
         &mut self,
         query: &QueryPlan,

@@ -303,8 +303,8 @@ impl Connection {
         }
     }
 
-    /// Refuses a write where rows take too much memory. Finding out how much costs as much as a small write does: not each of them
-    /// asks.
+    /// Refuses a write where rows take too much memory. Finding out how much costs as much as a small write does: not
+    /// each of them asks.
     ///
     /// # Errors
     /// `53200`

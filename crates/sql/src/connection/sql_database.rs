@@ -283,8 +283,8 @@ impl SqlDatabase {
         }
     }
 
-    /// This node leads its cluster in a term: waits until it has everything that was agreed on before, and names mean what they meant
-    /// then. What is defined in that term is defined here.
+    /// This node leads its cluster in a term: waits until it has everything that was agreed on before, and names mean
+    /// what they meant then. What is defined in that term is defined here.
     ///
     /// # Errors
     /// As [`SqlDatabase::come_up_to_date`].
@@ -296,8 +296,8 @@ impl SqlDatabase {
         Ok(())
     }
 
-    /// In a cluster: waits until what is read here is the newest, unless `at_once`, and sees to it that names mean what they
-    /// mean there. Elsewhere that is so already.
+    /// In a cluster: waits until what is read here is the newest, unless `at_once`, and sees to it that names mean
+    /// what they mean there. Elsewhere that is so already.
     ///
     /// # Errors
     /// Why the node has stopped; a catalog that cannot be read.

@@ -1,12 +1,13 @@
 //! What statements and transactions stand on, where a database is a node of a cluster.
 //!
-//! On the node that leads they stand on its memory: locks, and what names mean. What they write is agreed on in the term in which the
-//! node has led since before they were understood, or not at all.
+//! On the node that leads they stand on its memory: locks, and what names mean. What they write is agreed on in the
+//! term in which the node has led since before they were understood, or not at all.
 //!
-//! On another node statements run on the node's own newest state, as they would at the one that leads. What they write is a call that
-//! is carried to the leader with what it stands on written into it: the catalog by which the statement was understood, and that no
-//! table it writes is [closed](crate::closed_tables). What needs the leader's memory (locks on rows and tables, pessimistic
-//! transactions, advisory locks, definitions) is refused with 25006 and a hint that names the leader.
+//! On another node statements run on the node's own newest state, as they would at the one that leads. What they
+//! write is a call that is carried to the leader with what it stands on written into it: the catalog by which the
+//! statement was understood, and that no table it writes is [closed](crate::closed_tables). What needs the leader's
+//! memory (locks on rows and tables, pessimistic transactions, advisory locks, definitions) is refused with 25006 and
+//! a hint that names the leader.
 //!
 //! A transaction keeps to what it stood on when it began, whoever leads by the time it commits.
 
@@ -157,8 +158,8 @@ impl Connection {
         }
     }
 
-    /// Before a statement by itself writes, if it does not stand on the lead of this node: finds what its call stands on, once that is
-    /// so. Whether it is: names may mean something else by now.
+    /// Before a statement by itself writes, if it does not stand on the lead of this node: finds what its call stands
+    /// on, once that is so. Whether it is: names may mean something else by now.
     ///
     /// # Errors
     /// `55P03` if a table stays closed for too long.
@@ -189,8 +190,8 @@ impl Connection {
         }
     }
 
-    /// After a statement by itself has failed that a catalog has explained: whether it was not run because what it stood on is not so
-    /// any more, so that it is to be understood anew.
+    /// After a statement by itself has failed that a catalog has explained: whether it was not run because what it
+    /// stood on is not so any more, so that it is to be understood anew.
     ///
     /// # Errors
     /// Why this node has stopped.

@@ -41,8 +41,8 @@ pub(super) struct WithWrites {
     tag: Option<&'static str>,
 }
 
-/// A statement with `RETURNING` as a query of the rows that it returns: `INSERT INTO t ... RETURNING f(a)` is
-/// `WITH written AS (INSERT INTO t ... RETURNING *) SELECT f(a) FROM written AS t`. Its tag too. `None` if it names other
+/// A statement with `RETURNING` as a query of the rows that it returns: `INSERT INTO t ... RETURNING f(a)` is `WITH
+/// written AS (INSERT INTO t ... RETURNING *) SELECT f(a) FROM written AS t`. Its tag too. `None` if it names other
 /// tables, or returns nothing but `*`: then nothing would be gained.
 pub(super) fn returning_apart(statement: &ast::Statement) -> Result<Option<(ast::Statement, &'static str)>> {
     let mut statement = statement.clone();

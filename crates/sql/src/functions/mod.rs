@@ -116,8 +116,8 @@ impl Definition {
     }
 }
 
-/// A function from its signature: `lower(text) text`, `round(numeric, int?) numeric`, `concat(any...) text`. Words behind
-/// it: `null` for a function that is asked about null too, `stable`, `volatile`.
+/// A function from its signature: `lower(text) text`, `round(numeric, int?) numeric`, `concat(any...) text`. Words
+/// behind it: `null` for a function that is asked about null too, `stable`, `volatile`.
 fn define(signature: &str, kernel: Kernel) -> Definition {
     let (name, rest) = signature.split_once('(').expect("a signature has parameters");
     let (parameters, rest) = rest.split_once(')').expect("a signature's parameters end");

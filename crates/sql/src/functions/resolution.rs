@@ -146,8 +146,8 @@ fn coarse(sql_type: &SqlType) -> Category {
     }
 }
 
-/// Leaves those whose parameters have, for each argument of unknown type, the category that it is taken for: text if any
-/// has, else the one that all have; and of these the ones with the preferred type.
+/// Leaves those whose parameters have, for each argument of unknown type, the category that it is taken for: text if
+/// any has, else the one that all have; and of these the ones with the preferred type.
 fn settle_unknown(candidates: &mut Vec<&Definition>, arguments: &[Argument<'_>]) {
     for at in (0..arguments.len()).filter(|at| *arguments[*at].sql_type == SqlType::Unknown) {
         let of = |it: &Definition| match it.parameter(at) {

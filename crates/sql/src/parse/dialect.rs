@@ -1,14 +1,14 @@
 //! PostgreSQL's dialect of sqlparser, with a bound on what reading a statement takes.
 //!
 //! sqlparser tries one reading of a part and, if that fails, another from the same place. Where parts are within each
-//! other it tries twice as often with each, so that thirty calls within each other, or as many `ARRAY[` of which one is not
-//! closed, would take hours. So the expressions that are begun are counted: what takes far more than it has tokens is
-//! refused.
+//! other it tries twice as often with each, so that thirty calls within each other, or as many `ARRAY[` of which one
+//! is not closed, would take hours. So the expressions that are begun are counted: what takes far more than it has
+//! tokens is refused.
 //!
-//! What is read is a tree that everything else goes through, and gives back, by recursion. `1 + 1 + 1` is as deep as it
-//! has operators, so these are counted before it is read, as are parentheses. `AND` and `OR` are not bounded like that:
-//! object-relational mappers write thousands of them in a row, and it does not matter how they are grouped, so they make
-//! a tree that is balanced.
+//! What is read is a tree that everything else goes through, and gives back, by recursion. `1 + 1 + 1` is as deep as
+//! it has operators, so these are counted before it is read, as are parentheses. `AND` and `OR` are not bounded like
+//! that: object-relational mappers write thousands of them in a row, and it does not matter how they are grouped, so
+//! they make a tree that is balanced.
 
 use crate::planning::heed;
 use fabius_value::{Error, SqlState};
@@ -211,7 +211,10 @@ pub(crate) fn balanced<T>(mut operands: Vec<T>, join: impl Fn(T, T) -> T) -> Opt
 /// `54001`
 pub(crate) fn refuse_depth(tokens: &[TokenWithSpan]) -> Result<(), Error> {
     let mut parts = vec![Part::default()];
-    let is_word = |token: &Token, wanted: Keyword| matches!(token, Token::Word(Word { keyword, quote_style: None, .. }) if *keyword == wanted);
+    let is_word = |token: &Token, wanted: Keyword| match token {
+        Token::Word(Word { keyword, quote_style: None, .. }) => *keyword == wanted,
+        _ => false,
+    };
     for TokenWithSpan { token, .. } in tokens {
         let is_begin = matches!(token, Token::LParen | Token::LBracket | Token::LBrace);
         let begun = parts.last().and_then(|part| part.begin.as_ref());
@@ -301,7 +304,10 @@ fn begins_set_operation(parser: &Parser) -> bool {
 fn begins_list_with_subquery(parser: &Parser) -> Option<bool> {
     let first = parser.get_current_index() + 1;
     let token = |at: usize| &parser.token_at(at).token;
-    let is_word = |at: usize, wanted: Keyword| matches!(token(at), Token::Word(Word { keyword, quote_style: None, .. }) if *keyword == wanted);
+    let is_word = |at: usize, wanted: Keyword| match token(at) {
+        Token::Word(Word { keyword, quote_style: None, .. }) => *keyword == wanted,
+        _ => false,
+    };
     let is_negated = is_word(first, Keyword::NOT);
     let at = first + usize::from(is_negated);
     let is_query = is_word(at, Keyword::IN)

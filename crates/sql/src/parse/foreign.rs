@@ -1,8 +1,9 @@
 //! Clauses of other systems that sqlparser reads, whatever the dialect: PostgreSQL has none of them.
 //!
-//! What runs a statement reads the fields that it knows. A field that nobody knows would be a clause that passes without
-//! a word (`DELETE ... LIMIT 1` would delete every row), so each structure is taken apart here field by field, without
-//! `..`: a field that a later sqlparser adds does not compile until somebody has said what becomes of it.
+//! What runs a statement reads the fields that it knows. A field that nobody knows would be a clause that passes
+//! without a word (`DELETE ... LIMIT 1` would delete every row), so each structure is taken apart here field by
+//! field, without `..`: a field that a later sqlparser adds does not compile until somebody has said what becomes of
+//! it.
 
 mod definition;
 

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Statements of one form are nearly always one program with other arguments; which literals of a form are arguments,
-//! and which have a say in the program, only binding it tells ([`Recipe`](crate::bind::Recipe)). Finding the form is one pass over the
-//! text, far quicker than parsing it.
+//! and which have a say in the program, only binding it tells ([`Recipe`](crate::bind::Recipe)). Finding the form is
+//! one pass over the text, far quicker than parsing it.
 
 use sqlparser::tokenizer::Location;
 

@@ -114,8 +114,8 @@ fn bare_query(tokens: &mut Vec<TokenWithSpan>, open: usize) {
     }
 }
 
-/// Puts another pair of parentheses around elements of a list that begin with one and are no lists themselves: `(SELECT 1)`,
-/// `(a) + 1`.
+/// Puts another pair of parentheses around elements of a list that begin with one and are no lists themselves:
+/// `(SELECT 1)`, `(a) + 1`.
 fn enclosed_elements(tokens: &mut Vec<TokenWithSpan>, open: usize) {
     let (mut at, mut close) = (open + 1, closing(tokens, open));
     while let Some(end) = close.filter(|end| at < *end) {

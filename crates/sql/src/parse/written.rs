@@ -1,7 +1,7 @@
 //! Parts of statements as text that reads back as the same part.
 //!
-//! sqlparser's own text of a literal or name does not: it takes two quotes within for one that is doubled already, and one
-//! behind a backslash for one that needs no other. So all quotes are doubled here before it writes them.
+//! sqlparser's own text of a literal or name does not: it takes two quotes within for one that is doubled already,
+//! and one behind a backslash for one that needs no other. So all quotes are doubled here before it writes them.
 
 use crate::catalog::ObjectName;
 use sqlparser::ast::{self, VisitMut, VisitorMut};

@@ -203,7 +203,10 @@ fn body(
         }
         Returned::Table { list, columns } => {
             // The list is declared outside.
-            let declares = |statement: &tree::Statement| matches!(&statement.kind, tree::StatementKind::Let { name, .. } if name.text == list);
+            let declares = |statement: &tree::Statement| match &statement.kind {
+                tree::StatementKind::Let { name, .. } => name.text == list,
+                _ => false,
+            };
             if let Some(at) = inner.iter().position(declares) {
                 let declaration = inner.remove(at);
                 binder.emit(declaration);

@@ -22,8 +22,8 @@
 //! | [`condition`] | names of SQLSTATE codes |
 //!
 //! A body says what it does without running: every loop is over a range, an array or a query, or has a bound on its
-//! turns, and there is no dynamic SQL, no transaction control, no handler that would undo a part of a call. What is not so is refused by
-//! name and line when the function is created.
+//! turns, and there is no dynamic SQL, no transaction control, no handler that would undo a part of a call. What is
+//! not so is refused by name and line when the function is created.
 
 pub mod call;
 mod compile;

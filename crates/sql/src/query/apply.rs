@@ -169,8 +169,8 @@ impl UserDefinedLogicalNode for Apply {
     }
 }
 
-/// Whether anything is left in a plan that DataFusion's operators cannot run: references to outer rows, and conditions on
-/// subqueries that no join has taken the place of.
+/// Whether anything is left in a plan that DataFusion's operators cannot run: references to outer rows, and
+/// conditions on subqueries that no join has taken the place of.
 fn is_left(plan: &LogicalPlan) -> bool {
     let mut found = false;
     let _ = plan.apply_with_subqueries(|node| {
@@ -356,7 +356,8 @@ struct Found {
     members: Vec<(String, LogicalPlan, Expr)>,
 }
 
-/// Takes all subqueries out of an expression. What stands in a branch of a `CASE` is asked only where its condition holds.
+/// Takes all subqueries out of an expression. What stands in a branch of a `CASE` is asked only where its condition
+/// holds.
 fn take_all_out(
     expr: Expr,
     guard: Option<&Expr>,

@@ -1,11 +1,13 @@
 //! Equalities, kept as they are while DataFusion changes a plan.
 //!
-//! - DataFusion 55 takes `a = 1 AND 1 = a` for false, and `a = 1 AND CAST(a AS bigint) = 1` too: of several equalities about a
-//!   column it compares the expressions, not what they say, when it moves conditions down. So before it does, values stand on
-//!   the right, and an equality of what is converted is one that it does not look into.
-//! - All keys of a join are compared by `=`, or all by `IS NOT DISTINCT FROM`. Where it chooses the order of joins, or moves
-//!   another condition to a join, it forgets which. So keys of the latter kind are conditions as all others until a plan is done,
-//!   and the joins of `INTERSECT` and `EXCEPT`, which have some from the beginning, get no others.
+//! - DataFusion 55 takes `a = 1 AND 1 = a` for false, and `a = 1 AND CAST(a AS bigint) = 1` too: of several
+//!   equalities about a column it compares the expressions, not what they say, when it moves conditions down. So
+//!   before it does, values stand on the right, and an equality of what is converted is one that it does not look
+//!   into.
+//! - All keys of a join are compared by `=`, or all by `IS NOT DISTINCT FROM`. Where it chooses the order of joins,
+//!   or moves another condition to a join, it forgets which. So keys of the latter kind are conditions as all others
+//!   until a plan is done, and the joins of `INTERSECT` and `EXCEPT`, which have some from the beginning, get no
+//!   others.
 
 use datafusion::common::NullEquality;
 use datafusion::common::tree_node::Transformed;

@@ -1,8 +1,8 @@
 //! How large a plan is: as a tree, with what it shares counted wherever it stands.
 //!
-//! DataFusion goes through plans and expressions by recursion, copies them, and looks at each part once for every rule it
-//! has. So how deep and how large a plan may be is decided here, in one place, before it is optimised; and once more behind that, since
-//! conditions that come together there become longer chains.
+//! DataFusion goes through plans and expressions by recursion, copies them, and looks at each part once for every
+//! rule it has. So how deep and how large a plan may be is decided here, in one place, before it is optimised; and
+//! once more behind that, since conditions that come together there become longer chains.
 
 use crate::planning::heed;
 use crate::query::failure::inbound;

@@ -1,7 +1,7 @@
 //! Errors of DataFusion as PostgreSQL's.
 //!
-//! What DataFusion cannot plan or run is a form of query that is not supported: it was bound, so nothing is wrong with it.
-//! `XX000` is for what breaks a promise of our own code.
+//! What DataFusion cannot plan or run is a form of query that is not supported: it was bound, so nothing is wrong
+//! with it. `XX000` is for what breaks a promise of our own code.
 
 use datafusion::arrow::error::ArrowError;
 use datafusion::error::DataFusionError;

@@ -64,8 +64,8 @@ impl PhysicalOptimizerRule for Heeding<OperatorRule> {
 /// Whether plans run as they are written, as far as they can.
 static AS_WRITTEN: AtomicBool = AtomicBool::new(false);
 
-/// Lets all queries of this process run as they are written, without an optimizer but for what makes plans that can run: to be
-/// compared with those that it has seen. To be called before the first query.
+/// Lets all queries of this process run as they are written, without an optimizer but for what makes plans that can
+/// run: to be compared with those that it has seen. To be called before the first query.
 pub fn plan_as_written() {
     AS_WRITTEN.store(true, Relaxed);
 }
@@ -98,7 +98,8 @@ pub(super) fn rules() -> Vec<Rule> {
     rules
 }
 
-/// The rule for a plan that the others have been through, which makes keys of conditions that compare by `IS NOT DISTINCT FROM`.
+/// The rule for a plan that the others have been through, which makes keys of conditions that compare by `IS NOT
+/// DISTINCT FROM`.
 pub(super) fn last_rule() -> Optimizer {
     Optimizer::with_rules(vec![Arc::new(Heeding(Arc::new(ExtractEquijoinPredicate::new()) as Rule))])
 }
@@ -107,7 +108,8 @@ pub(super) fn last_rule() -> Optimizer {
 pub(super) fn operator_rules() -> Vec<OperatorRule> {
     let mut rules = Vec::new();
     for rule in PhysicalOptimizer::new().rules {
-        // It takes what it is told of the values of a column, a constant, for what the column has: one value, without a row too.
+        // It takes what it is told of the values of a column, a constant, for what the column has: one value, without
+        // a row too.
         if rule.name() == "aggregate_statistics" {
             continue;
         }

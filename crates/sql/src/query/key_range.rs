@@ -50,7 +50,8 @@ impl KeyRange {
         equal.chain(lower).chain(upper).collect::<Vec<_>>().join(" and ")
     }
 
-    /// The ranges that hold every row that passes the filters, along the key that says most. No two have a row in common.
+    /// The ranges that hold every row that passes the filters, along the key that says most. No two have a row in
+    /// common.
     pub(super) fn choose(table: &Table, filters: &[Expr]) -> Result<Vec<KeyRange>> {
         let mut facts = Facts::default();
         for filter in filters.iter().flat_map(split_conjunction) {
@@ -87,7 +88,8 @@ impl KeyRange {
 /// What is known of columns, by their names.
 type Facts = Vec<(String, Known)>;
 
-/// The ranges of a key that facts leave, and how much they say: of how many columns the value, of how many ends of the next.
+/// The ranges of a key that facts leave, and how much they say: of how many columns the value, of how many ends of
+/// the next.
 fn along(key: &Key, facts: &Facts) -> ((usize, usize), Vec<KeyRange>) {
     let about = |column: &str| facts.iter().find(|(name, _)| name == column).map(|(_, known)| known);
     let mut ranges = vec![KeyRange { index: Some(key.name.clone()), ..KeyRange::default() }];
@@ -121,8 +123,8 @@ fn along(key: &Key, facts: &Facts) -> ((usize, usize), Vec<KeyRange>) {
     ((equals, ends), ranges)
 }
 
-/// The ranges of a key that are left if one or another of several facts holds, as far as all of them say the values of its
-/// columns.
+/// The ranges of a key that are left if one or another of several facts holds, as far as all of them say the values
+/// of its columns.
 fn along_each(key: &Key, branches: &[Facts]) -> Option<((usize, usize), Vec<KeyRange>)> {
     let all: Vec<_> = branches.iter().map(|facts| along(key, facts)).collect();
     let equals = all.iter().map(|((equals, _), _)| *equals).min()?;

@@ -103,8 +103,8 @@ fn make_operators(plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
     let optimized = apply::optimized(plan).map_err(inbound)?;
     // Conditions have come together: that has not made it too high.
     Extent::of(&optimized)?;
-    // Nothing in there waits, unless the thread's task has used up its turn: a lock of tokio would then ask for another one,
-    // which does not come before this is done.
+    // Nothing in there waits, unless the thread's task has used up its turn: a lock of tokio would then ask for
+    // another one, which does not come before this is done.
     let planned = unconstrained(STATE.query_planner().create_physical_plan(&optimized, &*STATE));
     block_on(planned).map_err(inbound)
 }

@@ -1,5 +1,5 @@
-//! `x IN (SELECT ...)` where a value is wanted, of a subquery that asks nothing about the row: one join instead of a run for each
-//! row. It says whether the value is there; what null makes of it, the binder has asked for apart.
+//! `x IN (SELECT ...)` where a value is wanted, of a subquery that asks nothing about the row: one join instead of a
+//! run for each row. It says whether the value is there; what null makes of it, the binder has asked for apart.
 //!
 //! ```text
 //! input, x --left join--> the subquery's values, once each, without nulls;   found := there is one

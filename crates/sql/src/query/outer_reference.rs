@@ -6,8 +6,8 @@ use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
 use std::sync::Arc;
 
-/// Whether a subquery of a subquery is about rows around them both: DataFusion sees one level at a time, and takes such a
-/// reference for one to a row that is not there.
+/// Whether a subquery of a subquery is about rows around them both: DataFusion sees one level at a time, and takes
+/// such a reference for one to a row that is not there.
 pub(super) fn reaches_far(plan: &LogicalPlan) -> bool {
     let mut is_far = false;
     each_subquery(plan, &mut |subquery| {
@@ -19,8 +19,8 @@ pub(super) fn reaches_far(plan: &LogicalPlan) -> bool {
     is_far
 }
 
-/// Whether a subquery asks about rows around it where an outer join may miss a row, or where `EXCEPT` and `INTERSECT` look for one:
-/// DataFusion would ask above that join.
+/// Whether a subquery asks about rows around it where an outer join may miss a row, or where `EXCEPT` and `INTERSECT`
+/// look for one: DataFusion would ask above that join.
 pub(super) fn asks_beneath_outer_join(plan: &LogicalPlan) -> bool {
     let mut found = false;
     each_subquery(plan, &mut |subquery| {
@@ -41,8 +41,8 @@ pub(super) fn asks_beneath_outer_join(plan: &LogicalPlan) -> bool {
     found
 }
 
-/// Whether a subquery that asks about a row around it has functions over windows: DataFusion would make a join of it, and the
-/// windows would be of all rows instead of those that the subquery has for that row.
+/// Whether a subquery that asks about a row around it has functions over windows: DataFusion would make a join of it,
+/// and the windows would be of all rows instead of those that the subquery has for that row.
 pub(super) fn has_own_windows(plan: &LogicalPlan) -> bool {
     let mut found = false;
     each_subquery(plan, &mut |subquery| {
@@ -53,8 +53,8 @@ pub(super) fn has_own_windows(plan: &LogicalPlan) -> bool {
     found
 }
 
-/// Whether `EXISTS` or `IN` asks about a row around it with a query that groups all of its rows, which gives a group even
-/// where there are none: DataFusion would make a join of it, which finds no group there.
+/// Whether `EXISTS` or `IN` asks about a row around it with a query that groups all of its rows, which gives a group
+/// even where there are none: DataFusion would make a join of it, which finds no group there.
 pub(super) fn groups_all_rows(plan: &LogicalPlan) -> bool {
     let is_of_all = |node: &LogicalPlan| {
         matches!(node, LogicalPlan::Aggregate(aggregate)
@@ -79,8 +79,8 @@ pub(super) fn groups_all_rows(plan: &LogicalPlan) -> bool {
     found
 }
 
-/// Whether something lateral that asks about the row beside it, otherwise than by an equality, gives each of its rows once: DataFusion
-/// would make a join of it, and rows that are told apart by what was asked would each be there.
+/// Whether something lateral that asks about the row beside it, otherwise than by an equality, gives each of its rows
+/// once: DataFusion would make a join of it, and rows that are told apart by what was asked would each be there.
 pub(super) fn has_own_distinct(plan: &LogicalPlan) -> bool {
     let asks_equally = |condition: &Expr| {
         split_conjunction(condition).into_iter().all(|part| match part {

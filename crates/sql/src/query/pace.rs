@@ -1,16 +1,16 @@
 //! Queries that compute for long give way: to other sessions of the thread, and to whoever wants to end the query.
 //!
-//! Asynchronous operators hand on batches as long as there are any, and nobody else has a turn until one of them waits. A
-//! query over rows that are there never waits by itself, and a join can go through all pairs of rows before it has a batch.
-//! So every operator's output is [`Paced`]: it waits for a moment once it has run for long, and what a join compares
-//! with its other side comes in portions whose size follows from how long the last ones took.
+//! Asynchronous operators hand on batches as long as there are any, and nobody else has a turn until one of them
+//! waits. A query over rows that are there never waits by itself, and a join can go through all pairs of rows before
+//! it has a batch. So every operator's output is [`Paced`]: it waits for a moment once it has run for long, and what
+//! a join compares with its other side comes in portions whose size follows from how long the last ones took.
 //!
 //! ```text
 //! rows --Portions--> pause? --> join (all of its left side with the portion) --> pause? --> ...
 //! ```
 //!
-//! An operator that computes much of each row gets fewer rows at a time, so that what it computes of them fits the memory, and does
-//! not take long. A batch that does not fit what the session may hold ends the query.
+//! An operator that computes much of each row gets fewer rows at a time, so that what it computes of them fits the
+//! memory, and does not take long. A batch that does not fit what the session may hold ends the query.
 
 use crate::query::failure::outbound;
 use crate::query::leaf::Run;
@@ -40,7 +40,8 @@ use tokio::task::yield_now;
 
 /// How long an operator runs before it gives way.
 const TURN: Duration = Duration::from_millis(10);
-/// How long a join runs with one portion: each row of its other side costs as much as several hundred pairs, once a portion.
+/// How long a join runs with one portion: each row of its other side costs as much as several hundred pairs, once a
+/// portion.
 const PORTION_TURN: Duration = Duration::from_millis(50);
 /// Rows of a join's first portion.
 const PORTION_ROWS: usize = 8;

@@ -30,8 +30,8 @@ pub struct TableScan {
     pub lower: Option<Bound>,
     /// Its upper end.
     pub upper: Option<Bound>,
-    /// The columns wanted, as places in [`Table::columns`], behind which is the hidden number of a row of a table without
-    /// a primary key; each row has their values in this order.
+    /// The columns wanted, as places in [`Table::columns`], behind which is the hidden number of a row of a table
+    /// without a primary key; each row has their values in this order.
     pub columns: Vec<usize>,
     /// No more rows than this are needed.
     pub limit: Option<usize>,

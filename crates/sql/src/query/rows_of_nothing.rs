@@ -1,8 +1,9 @@
 //! Conditions stay above aggregates that give a row for no rows.
 //!
-//! DataFusion 55 moves a condition below an aggregate if all of its columns are grouped by, and one without columns has none that is
-//! not: `SELECT count(*) FROM t HAVING current_setting('a') = 'b'` counts no rows then, where it has no row. Without `GROUP BY`, and
-//! with grouping sets, of which one may be empty, such conditions are kept from that rule.
+//! DataFusion 55 moves a condition below an aggregate if all of its columns are grouped by, and one without columns
+//! has none that is not: `SELECT count(*) FROM t HAVING current_setting('a') = 'b'` counts no rows then, where it has
+//! no row. Without `GROUP BY`, and with grouping sets, of which one may be empty, such conditions are kept from that
+//! rule.
 
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;

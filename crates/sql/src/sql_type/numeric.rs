@@ -40,8 +40,8 @@ impl SqlType {
         })
     }
 
-    /// A value of this numeric type as clients see it: of a `numeric` without modifiers without the zeros that only fill its places,
-    /// of a quotient with PostgreSQL's choice of digits.
+    /// A value of this numeric type as clients see it: of a `numeric` without modifiers without the zeros that only
+    /// fill its places, of a quotient with PostgreSQL's choice of digits.
     pub fn shown(&self, decimal: Decimal) -> Decimal {
         match self {
             SqlType::Numeric(None) if decimal.scale == FREE_SCALE => decimal.trimmed(),

@@ -1,7 +1,7 @@
 //! The text of an array: `{1,NULL,"a b"}` (PostgreSQL's documentation, 8.15.6).
 //!
-//! Blanks around elements do not count, unless they are quoted or have a backslash before them. An element is quoted as a
-//! whole or not at all; only one that is neither quoted nor escaped can be `NULL`.
+//! Blanks around elements do not count, unless they are quoted or have a backslash before them. An element is quoted
+//! as a whole or not at all; only one that is neither quoted nor escaped can be `NULL`.
 
 use fabius_value::{Error, Result, SqlState};
 use std::iter::Peekable;

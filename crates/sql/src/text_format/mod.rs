@@ -6,8 +6,8 @@
 //! | `read` | text to values |
 //! | `zone` | time zones, and moments with them |
 //!
-//! What no session changes is read and written in `fabius_value`: `value_text`, `moment_text`, `float_text`. Values are in
-//! their storage types, and intervals within queries are rows too; the SQL type says how they look.
+//! What no session changes is read and written in `fabius_value`: `value_text`, `moment_text`, `float_text`. Values
+//! are in their storage types, and intervals within queries are rows too; the SQL type says how they look.
 
 pub(crate) mod array_literal;
 mod read;

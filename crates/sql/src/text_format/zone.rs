@@ -84,8 +84,8 @@ impl Zone {
     }
 }
 
-/// The years whose changes of clocks stand for those of all later years: among 28 there is one for each weekday with which a
-/// year can begin, leap years and others. What is known of zones ends behind them.
+/// The years whose changes of clocks stand for those of all later years: among 28 there is one for each weekday with
+/// which a year can begin, leap years and others. What is known of zones ends behind them.
 const LAST_RULES: std::ops::RangeInclusive<i64> = 2068..=2095;
 
 /// How far behind a moment is of the one in the years of [`LAST_RULES`] at which clocks show the same but for the year.
@@ -144,7 +144,8 @@ pub(super) fn write_zoned(micros: i64, zone: Tz, out: &mut Vec<u8>) {
     moment_text::write_era(is_bc, out);
 }
 
-/// Microseconds since 1970-01-01 00:00:00 in UTC; the session's zone where the text says none. `None` if the text is no moment.
+/// Microseconds since 1970-01-01 00:00:00 in UTC; the session's zone where the text says none. `None` if the text is
+/// no moment.
 ///
 /// # Errors
 /// `22023` for a zone that is not known.

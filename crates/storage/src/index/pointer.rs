@@ -87,7 +87,8 @@ pub fn prefetch<T>(address: *const T) {
 #[inline]
 pub fn prefetch_to_write<T>(address: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a prefetch of any address neither faults nor reads anything; where there is no such instruction, it means nothing.
+    // SAFETY: a prefetch of any address neither faults nor reads anything; where there is no such instruction, it
+    // means nothing.
     unsafe {
         // The compiler's own function asks for a line to read unless it is told of a newer processor.
         std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly));

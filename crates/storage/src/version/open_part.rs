@@ -1,11 +1,11 @@
 //! The open part of a version: what its deferred call has yet to say.
 //!
-//! Filling a sticky: the worker that claimed the deferred call stores slots and sets bits in `filled` as its program goes
-//! (its own reads look there), then [`Version::settle`] clears `sticky` with release order: everyone else looks at `sticky`
-//! first.
+//! Filling a sticky: the worker that claimed the deferred call stores slots and sets bits in `filled` as its program
+//! goes (its own reads look there), then [`Version::settle`] clears `sticky` with release order: everyone else looks
+//! at `sticky` first.
 //!
-//! Deltas beside stickies become values when the call is done ([`crate::chain::resolve`]), so that its version shadows what
-//! is below. While they are neither, they are stickies too:
+//! Deltas beside stickies become values when the call is done ([`crate::chain::resolve`]), so that its version
+//! shadows what is below. While they are neither, they are stickies too:
 //!
 //! ```text
 //!             sticky   deltas    slot of d
@@ -32,8 +32,8 @@ impl Version {
         if self.has_open_part() { self.deferred_word().load(Relaxed) } else { std::ptr::null_mut() }
     }
 
-    /// Names the deferred call that is to fill its stickies, before anyone else can see the version; and says whether all that
-    /// the call has left to do is to fill it.
+    /// Names the deferred call that is to fill its stickies, before anyone else can see the version; and says whether
+    /// all that the call has left to do is to fill it.
     ///
     /// # Panics
     /// If it was made without any.
@@ -85,8 +85,8 @@ impl Version {
         self.slot(column).store(slot::store(value, data_type), Relaxed);
     }
 
-    /// Ends what [`begin_resolving`](Version::begin_resolving) began: some are plain values once the version settles, the
-    /// others deltas as before.
+    /// Ends what [`begin_resolving`](Version::begin_resolving) began: some are plain values once the version settles,
+    /// the others deltas as before.
     pub(crate) fn end_resolving(&self, deltas: ColumnMask, resolved: ColumnMask) {
         self.set_mask(Mask::Deltas, self.deltas().without(resolved).0, Release);
         self.set_mask(Mask::Sticky, self.sticky().without(deltas.without(resolved)).0, Release);

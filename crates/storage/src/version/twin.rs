@@ -9,8 +9,8 @@
 //! chain                  3 -> row       4 -> 3 -> row    5 -> 4 -> row
 //! ```
 //!
-//! A twin that is in no chain is *unlinked*, also before its first turn. Whoever takes the other one out of its chain then
-//! gives back the block.
+//! A twin that is in no chain is *unlinked*, also before its first turn. Whoever takes the other one out of its chain
+//! then gives back the block.
 
 use super::{BARE, HAS_OPEN_PART, Mask, TWIN, UNLINKED, Version, WIDE};
 use crate::block::{self, LINE_BYTES};
@@ -51,8 +51,8 @@ impl Version {
         self.seq_and_flags.load(Relaxed) & (TWIN | HAS_OPEN_PART) == TWIN
     }
 
-    /// Whether a number of this column that is put on top, and has a twin, will [be renewed](renew): nothing, or no more than
-    /// one version like it, stands between this one's base and the number.
+    /// Whether a number of this column that is put on top, and has a twin, will [be renewed](renew): nothing, or no
+    /// more than one version like it, stands between this one's base and the number.
     #[inline]
     pub fn may_be_followed_by_twins(&self, column: ColumnMask) -> bool {
         let is_alone = || self.columns() == column && self.next() == self.base();
@@ -88,12 +88,12 @@ impl Version {
     }
 }
 
-/// Puts a number on top of a chain, where the twin of the newest version is, if nobody can read that any more; whether it
-/// has.
+/// Puts a number on top of a chain, where the twin of the newest version is, if nobody can read that any more;
+/// whether it has.
 ///
 /// # Safety
-/// The caller is the record's writer; nobody reads, now or later, below `collected`, and whoever has read the record as it was
-/// before the newest version is done.
+/// The caller is the record's writer; nobody reads, now or later, below `collected`, and whoever has read the record
+/// as it was before the newest version is done.
 #[inline]
 pub unsafe fn renew(record: &Record, seq: Seq, column: ColumnMask, number: i64, collected: Seq) -> bool {
     // SAFETY: the writer reads its own chain.

@@ -32,10 +32,10 @@
 //! what the index says of a claimed value stays true, so it needs no validation. A call that finds a value
 //! claimed gives up at once.
 //!
-//! **The order.** Silo's TIDs tell which of two writes came first, and nothing of a call that read what
-//! another overwrote (an anti-dependency). A log that is replayed one call after the other needs that too.
-//! So validation and taking a seq are one step, under the mutex of [`crate::eager::sequencer`]. Take two calls, `A` with
-//! the lower seq, and anything that both touch:
+//! **The order.** Silo's TIDs tell which of two writes came first, and nothing of a call that read what another
+//! overwrote (an anti-dependency). A log that is replayed one call after the other needs that too. So validation and
+//! taking a seq are one step, under the mutex of [`crate::eager::sequencer`]. Take two calls, `A` with the lower seq,
+//! and anything that both touch:
 //!
 //! - `A` reads `x`, `B` writes `x`. `A` has seen the old version: `B` installs after its own step, which
 //!   is after `A`'s.

@@ -295,8 +295,8 @@ mod tests {
         assert!(call.is_free());
     }
 
-    /// Goal: a call is refused for a granule of its node set that has been changed or is being changed, and for no record
-    /// then; not for a change that was given up.
+    /// Goal: a call is refused for a granule of its node set that has been changed or is being changed, and for no
+    /// record then; not for a change that was given up.
     #[test]
     fn a_node_set_that_has_changed_is_refused() {
         let granule = AtomicU64::new(0);

@@ -335,8 +335,8 @@ mod tests {
         assert_eq!(apply(Function::Upper, &[Datum::Text("héllo")]), "HÉLLO");
     }
 
-    /// Goal: of a character that `translate` is given twice the first counts; long sets of characters take about as long as
-    /// reading them.
+    /// Goal: of a character that `translate` is given twice the first counts; long sets of characters take about as
+    /// long as reading them.
     #[test]
     fn characters_are_found_in_long_sets() {
         let call = |function, arguments: &[&str]| {

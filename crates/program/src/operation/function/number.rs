@@ -1,8 +1,9 @@
 //! Rounding, bits and functions of doubles.
 //!
 //! What a call computes is the same on every machine and in every build, as replay and replicas need it
-//! (`docs/decisions/doubles-are-the-same-everywhere.md`): powers and logarithms of the platform's library differ in their last digits, so
-//! they come from a crate; square roots, sums and products are rounded correctly wherever there is IEEE 754.
+//! (`docs/decisions/doubles-are-the-same-everywhere.md`): powers and logarithms of the platform's library differ in
+//! their last digits, so they come from a crate; square roots, sums and products are rounded correctly wherever there
+//! is IEEE 754.
 
 use crate::ir::{Bits, Function, Rounding};
 use crate::operation::arithmetic::Width;
@@ -161,7 +162,8 @@ mod tests {
         assert_eq!(bits(Bits::Left, Width::Int, 1, -1), -2_147_483_648);
     }
 
-    /// Goal: powers and logarithms are rounded correctly, to the last bit, whatever the platform's library makes of them.
+    /// Goal: powers and logarithms are rounded correctly, to the last bit, whatever the platform's library makes of
+    /// them.
     #[test]
     fn doubles_are_the_same_everywhere() {
         let bits = |function, arguments: &[f64]| {

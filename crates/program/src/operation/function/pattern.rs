@@ -10,8 +10,9 @@
 //!             ^-- first tried here, then one character further, until `issip` is found
 //! ```
 //!
-//! What stands between a `%` and the next one, or the end, is looked for as a whole, in a time that grows with the text and the
-//! pattern. Only where there is a `_` in its midst each place is tried, and the time grows with their product at worst.
+//! What stands between a `%` and the next one, or the end, is looked for as a whole, in a time that grows with the
+//! text and the pattern. Only where there is a `_` in its midst each place is tried, and the time grows with their
+//! product at worst.
 //!
 //! As in PostgreSQL, a pattern that ends with its escape character is an error only if matching
 //! gets there.
@@ -214,8 +215,8 @@ mod tests {
         assert_eq!(escape_of("ab").unwrap_err().state(), SqlState::INVALID_ESCAPE);
     }
 
-    /// Tries each place for each `%`, as the definition says; an escape character with nothing behind it is an error where
-    /// there is text left.
+    /// Tries each place for each `%`, as the definition says; an escape character with nothing behind it is an error
+    /// where there is text left.
     fn tried(text: &[char], parts: &[Part]) -> Option<bool> {
         match (parts.first(), text.first()) {
             (None, first) => Some(first.is_none()),

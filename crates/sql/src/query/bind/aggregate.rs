@@ -63,8 +63,8 @@ impl Binder<'_> {
         self.aggregate_of(name, arguments, shape)
     }
 
-    /// The query around this one that an aggregate is over, if it is not over this one's rows: the innermost of which its
-    /// arguments name columns (SQL:2016, 6.10, syntax rule 5).
+    /// The query around this one that an aggregate is over, if it is not over this one's rows: the innermost of which
+    /// its arguments name columns (SQL:2016, 6.10, syntax rule 5).
     fn level_of_aggregate(
         &mut self,
         call: &ast::Function,

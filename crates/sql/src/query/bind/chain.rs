@@ -1,8 +1,8 @@
 //! Long chains of `AND` and `OR`.
 //!
 //! DataFusion takes a chain apart and puts it together again as `((a AND b) AND c) AND d`, and goes through that by
-//! recursion. What does not fit the stack like that is hidden from it: conditions behind the first ones are arguments of a
-//! function, [`together`]. Of so many at a time, so that those behind them are not asked where they decide.
+//! recursion. What does not fit the stack like that is hidden from it: conditions behind the first ones are arguments
+//! of a function, [`together`]. Of so many at a time, so that those behind them are not asked where they decide.
 //!
 //! ```text
 //! c1 AND ... AND c255 AND (all_of(c256, ..., c319) AND ... AND all_of(..., c5000))

@@ -1,4 +1,5 @@
-//! The order that a subquery has given its rows, for aggregates that show it: `string_agg (x, ',')` over `(SELECT ... ORDER BY y)`.
+//! The order that a subquery has given its rows, for aggregates that show it: `string_agg (x, ',')` over `(SELECT ...
+//! ORDER BY y)`.
 //!
 //! DataFusion drops a sort that nothing above asks for, so such aggregates ask for it by the subquery's own keys.
 

@@ -176,8 +176,8 @@ impl<'a> Binder<'a> {
         format!("{}{}", plain.collect::<String>().to_ascii_lowercase(), self.next)
     }
 
-    /// A name for a column that nothing in the plan has yet. It begins with a mark: rules that look a column up by its name alone
-    /// would else find one that a user has called so.
+    /// A name for a column that nothing in the plan has yet. It begins with a mark: rules that look a column up by
+    /// its name alone would else find one that a user has called so.
     fn fresh_name(&mut self) -> String {
         self.fresh("?c")
     }
@@ -205,8 +205,8 @@ pub(super) fn name_of(ident: &ast::Ident) -> String {
     if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() }
 }
 
-/// The rows that a statement has written, where `RETURNING` is asked for as a query about them. No table is named so, and
-/// subqueries find the tables.
+/// The rows that a statement has written, where `RETURNING` is asked for as a query about them. No table is named so,
+/// and subqueries find the tables.
 pub(crate) const WRITTEN: &str = " written";
 
 /// Whether a `SELECT` is `RETURNING`.

@@ -226,8 +226,8 @@ impl Binder<'_> {
     ) -> Result<Typed> {
         use SqlType as T;
         let (mut left, mut right) = (left, right);
-        // An unknown is what the other one is, if there is an operator of two such. Only an interval can be added to a timestamp;
-        // to a date several types can.
+        // An unknown is what the other one is, if there is an operator of two such. Only an interval can be added to
+        // a timestamp; to a date several types can.
         if [&left, &right].iter().any(|side| side.sql_type == T::Unknown) {
             let is_left = left.sql_type == T::Unknown;
             let to = match (operation, if is_left { &right.sql_type } else { &left.sql_type }) {

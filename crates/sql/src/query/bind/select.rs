@@ -134,8 +134,8 @@ impl Binder<'_> {
                 }
             }
             let groups = groups.unwrap_or_default();
-            // A condition stays above groups that are there without rows, and above nulls that stand for all values of a key:
-            // it would be asked of the rows that are grouped.
+            // A condition stays above groups that are there without rows, and above nulls that stand for all values
+            // of a key: it would be asked of the rows that are grouped.
             let has_sets = groups.iter().any(|group| matches!(group, Expr::GroupingSet(_)));
             let is_one = groups.is_empty();
             plan = self.group(plan, groups, all, &seen)?;
@@ -460,8 +460,8 @@ impl Binder<'_> {
 /// Conditions of a `WHERE` that are looked at for subqueries, at most.
 const CONDITIONS: usize = 100;
 
-/// A condition as one without subqueries, and behind it one with them. Subqueries become joins with all that stands below
-/// them; conditions that join the tables of `FROM` have to stand there too, or all pairs of rows are made.
+/// A condition as one without subqueries, and behind it one with them. Subqueries become joins with all that stands
+/// below them; conditions that join the tables of `FROM` have to stand there too, or all pairs of rows are made.
 fn plain_first(condition: Expr) -> Result<Vec<Expr>> {
     let parts = split_conjunction_owned(condition.clone());
     if !(2..=CONDITIONS).contains(&parts.len()) {

@@ -54,8 +54,8 @@ impl Binder<'_> {
 
     /// `value IN (SELECT ...)`, also of rows.
     ///
-    /// It is true if the value equals a row's, null if it might (the value or a row has a null), else false. A join that
-    /// marks rows knows true and not true only; so where null differs from false it is asked for apart:
+    /// It is true if the value equals a row's, null if it might (the value or a row has a null), else false. A join
+    /// that marks rows knows true and not true only; so where null differs from false it is asked for apart:
     ///
     /// | asked for | one value, of a query that stands by itself | otherwise |
     /// |---|---|---|
@@ -144,8 +144,8 @@ impl Binder<'_> {
         Ok(Typed::new(answer, SqlType::Boolean))
     }
 
-    /// An expression of this query as one that a query in it sees. Columns have their own types; one that no query around names
-    /// has that of the expression.
+    /// An expression of this query as one that a query in it sees. Columns have their own types; one that no query
+    /// around names has that of the expression.
     fn to_outer(&self, typed: &Typed) -> Expr {
         let changed = typed.expr.clone().transform(|expr| {
             Ok(match expr {
@@ -167,8 +167,8 @@ impl Binder<'_> {
         plain_binary(self.to_outer(value), Operator::Eq, inner)
     }
 
-    /// Whether a value that equals none of a subquery's is certain not to be among them: there are no rows, or neither it nor
-    /// any of them is null. The subquery stands by itself.
+    /// Whether a value that equals none of a subquery's is certain not to be among them: there are no rows, or
+    /// neither it nor any of them is null. The subquery stands by itself.
     fn is_certain(&mut self, value: &Expr, plan: &LogicalPlan) -> Result<Expr> {
         let number = |number: i64| Expr::Literal(ScalarValue::Int64(Some(number)), None);
         let (rows, known) = (self.fresh_column(), self.fresh_column());

@@ -158,7 +158,8 @@ fn has_offset(frame: &ast::WindowFrame) -> bool {
     is_offset(&frame.start_bound) || frame.end_bound.as_ref().is_some_and(is_offset)
 }
 
-/// A frame by range without distances as one by groups, which is the same rows: groups need no arithmetic of their keys.
+/// A frame by range without distances as one by groups, which is the same rows: groups need no arithmetic of their
+/// keys.
 fn by_groups(frame: WindowFrame) -> WindowFrame {
     let bound = |bound: WindowFrameBound| match bound {
         WindowFrameBound::Preceding(_) => WindowFrameBound::Preceding(ScalarValue::UInt64(None)),

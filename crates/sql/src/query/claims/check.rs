@@ -9,7 +9,8 @@
 //! | distinct rows: groups, and keys of tables | each against all before it |
 //! | partitions | at the end of the query: whoever has read an operator to its end has read all of them |
 //!
-//! A claim that does not hold is an error of the query: something would be left out, or come in a wrong order, because of it.
+//! A claim that does not hold is an error of the query: something would be left out, or come in a wrong order,
+//! because of it.
 
 use super::Modest;
 use crate::query::failure::{internal, outbound};

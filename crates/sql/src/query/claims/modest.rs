@@ -21,8 +21,8 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 use std::fmt;
 use std::sync::Arc;
 
-/// Puts [`Modest`] over operators that claim more than they keep: once joins are what they stay, and before any sort is left out
-/// for such a claim.
+/// Puts [`Modest`] over operators that claim more than they keep: once joins are what they stay, and before any sort
+/// is left out for such a claim.
 #[derive(Debug)]
 pub(in crate::query) struct ModestClaims;
 
@@ -54,8 +54,8 @@ enum Kept {
     Nothing,
     /// The order of its input, whose columns are its first.
     InputOrder,
-    /// Of each order, what comes before the first column that is computed: that values grow with what they are made of is claimed also
-    /// where some of them become null.
+    /// Of each order, what comes before the first column that is computed: that values grow with what they are made
+    /// of is claimed also where some of them become null.
     OrderOfColumns,
 }
 

@@ -1,7 +1,7 @@
 //! The values that an aggregate has gathered, in an order of its own.
 //!
-//! DataFusion sorts a group once, so all its aggregates have to agree on the order. One that wants another order gathers
-//! its values and what they are sorted by, and they are sorted here.
+//! DataFusion sorts a group once, so all its aggregates have to agree on the order. One that wants another order
+//! gathers its values and what they are sorted by, and they are sorted here.
 
 use super::row_function::{column_name, signature_of};
 use crate::query::failure::{internal, outbound};

@@ -49,9 +49,9 @@ pub(super) fn signature_of(arguments: usize, volatility: Volatility) -> Signatur
 /// Parts of a call's arguments that its name says, at most.
 const NAMED_PARTS: usize = 64;
 
-/// What the column of a call is called. DataFusion asks for this at every level of an expression, and the name has those
-/// of all levels below in it, so that one of hundreds of levels would take minutes: where there is much below, a number
-/// stands for it.
+/// What the column of a call is called. DataFusion asks for this at every level of an expression, and the name has
+/// those of all levels below in it, so that one of hundreds of levels would take minutes: where there is much below,
+/// a number stands for it.
 pub(super) fn column_name(function: &str, arguments: &[Expr]) -> FusionResult<String> {
     let mut parts = 0;
     for argument in arguments {
