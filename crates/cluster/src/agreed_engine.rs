@@ -7,9 +7,8 @@ use crate::{Node, Replication, Status};
 use fabius_engine::batch::Outcomes;
 use fabius_engine::checkpoint::State;
 use fabius_engine::counters::Counts;
-use fabius_engine::speculation::{Overlay, RowAt, Speculated};
-use fabius_engine::{Batch, Engine, Foundation, Procedure, Room, ScanPlace, Standpoint, TableScan, Ticket};
-use fabius_value::{Datum, Error, Result, Seq, SqlState, TableId, Value};
+use fabius_engine::{Batch, Engine, Foundation, Procedure, Room, Standpoint, Ticket};
+use fabius_value::{Error, Result, Seq, SqlState, Value};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{
@@ -161,19 +160,9 @@ impl Engine for AgreedEngine {
         self.engine.query_at(at, procedure, arguments, room)
     }
 
-    fn speculate(
-        &self,
-        at: Seq,
-        procedure: &Procedure,
-        arguments: &[u8],
-        overlay: &mut Overlay,
-        room: Room,
-    ) -> Result<Speculated> {
-        self.engine.speculate(at, procedure, arguments, overlay, room)
-    }
-
-    fn row_at(&self, at: Seq, table: TableId, key: &[u8]) -> Result<RowAt> {
-        self.engine.row_at(at, table, key)
+    unsafe fn substantiate(&self, source: *mut ()) -> Result<()> {
+        // SAFETY: it was read from an open sticky of this engine, whose rows are those of the one below.
+        unsafe { self.engine.substantiate(source) }
     }
 
     fn resolve(&self, ticket: &Ticket) {
@@ -183,25 +172,6 @@ impl Engine for AgreedEngine {
     fn stand(&self) -> Standpoint<'_> {
         let _between = self.between.lock();
         self.engine.stand()
-    }
-
-    fn scan_at(
-        &self,
-        at: &Standpoint<'_>,
-        scan: &TableScan,
-        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<bool>,
-    ) -> Result<()> {
-        self.engine.scan_at(at, scan, visit)
-    }
-
-    fn scan_on(
-        &self,
-        at: &Standpoint<'_>,
-        scan: &TableScan,
-        place: &mut ScanPlace,
-        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<bool>,
-    ) -> Result<()> {
-        self.engine.scan_on(at, scan, place, visit)
     }
 
     fn settle(&self) {

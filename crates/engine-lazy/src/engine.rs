@@ -16,16 +16,13 @@ use fabius_engine::checkpoint::State;
 use fabius_engine::counters::Counts;
 use fabius_engine::entry::{self, Entries};
 use fabius_engine::reader::SnapshotContext;
-use fabius_engine::speculation::{Overlay, RowAt, Speculated, row_at, speculate};
-use fabius_engine::{
-    Batch, Definitions, Engine, Foundation, Procedure, Room, ScanPlace, Standpoint, TableScan, Ticket,
-};
+use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Room, Standpoint, Ticket};
 use fabius_env::schedule;
 use fabius_env::sync::Mutex;
 use fabius_program::context::Stop;
 use fabius_program::execute::{FrameFor, run};
 use fabius_storage::{block, fold::Retired};
-use fabius_value::{Datum, Error, Result, Seq, TableId, Value};
+use fabius_value::{Error, Result, Seq, Value};
 use parking_lot::{MutexGuard, RwLock};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -303,15 +300,6 @@ impl LazyEngine {
             && self.work(|tools| unsafe { tools.substantiate_all(calls) }).is_ok()
     }
 
-    /// Runs the call of a sticky that a reader has met.
-    ///
-    /// # Safety
-    /// The address was read from an open sticky under an epoch that is still pinned.
-    unsafe fn substantiate(&self, source: *mut ()) -> Result<()> {
-        // SAFETY: it was read from an open sticky in an epoch that is still pinned, as whoever calls this sees to.
-        self.work(|tools| unsafe { tools.substantiate(source) })
-    }
-
     /// Takes out of chains what nobody needs any more since calls at the old end of the backlog are done.
     fn shorten_behind(&self, definitions: &Definitions, guard: &Guard) {
         let done: Vec<Arc<Chunk>> = std::iter::from_fn(|| self.backlog.take_done()).collect();
@@ -535,23 +523,9 @@ impl Engine for LazyEngine {
         outcome.map(|()| frame.results(&procedure.whole).unwrap_or_default())
     }
 
-    fn speculate(
-        &self,
-        at: Seq,
-        procedure: &Procedure,
-        arguments: &[u8],
-        overlay: &mut Overlay,
-        room: Room,
-    ) -> Result<Speculated> {
-        // SAFETY: read from an open sticky under an epoch that is still pinned.
-        let mut substantiate = |source| unsafe { self.substantiate(source) };
-        speculate(&self.foundation, at, procedure, arguments, overlay, room, &mut substantiate)
-    }
-
-    fn row_at(&self, at: Seq, table: TableId, key: &[u8]) -> Result<RowAt> {
-        // SAFETY: read from an open sticky under an epoch that is still pinned.
-        let mut substantiate = |source| unsafe { self.substantiate(source) };
-        row_at(&self.foundation, at, table, key, &mut substantiate)
+    unsafe fn substantiate(&self, source: *mut ()) -> Result<()> {
+        // SAFETY: it was read from an open sticky in an epoch that is still pinned, as whoever calls this sees to.
+        self.work(|tools| unsafe { tools.substantiate(source) })
     }
 
     fn resolve(&self, ticket: &Ticket) {
@@ -568,29 +542,6 @@ impl Engine for LazyEngine {
     fn stand(&self) -> Standpoint<'_> {
         let _lane = self.lane.lock();
         Standpoint::whole(&self.foundation)
-    }
-
-    fn scan_at(
-        &self,
-        at: &Standpoint<'_>,
-        scan: &TableScan,
-        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<bool>,
-    ) -> Result<()> {
-        // SAFETY: read from an open sticky under an epoch that is still pinned.
-        let mut substantiate = |source| unsafe { self.substantiate(source) };
-        at.scan(scan, &mut substantiate, visit)
-    }
-
-    fn scan_on(
-        &self,
-        at: &Standpoint<'_>,
-        scan: &TableScan,
-        place: &mut ScanPlace,
-        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<bool>,
-    ) -> Result<()> {
-        // SAFETY: read from an open sticky under an epoch that is still pinned.
-        let mut substantiate = |source| unsafe { self.substantiate(source) };
-        at.scan_on(scan, place, &mut substantiate, visit)
     }
 
     fn settle(&self) {

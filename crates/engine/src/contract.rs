@@ -17,11 +17,6 @@ use crate::{Batch, Foundation, Procedure, Room, ScanPlace, Standpoint, TableScan
 use fabius_value::{Datum, Error, Result, Seq, TableId, Value};
 use std::sync::Arc;
 
-/// What computes the stickies of an engine that leaves none.
-fn no_sticky(_: *mut ()) -> Result<()> {
-    unreachable!("this engine leaves no stickies")
-}
-
 /// A strategy for running ordered calls.
 pub trait Engine: Send + Sync {
     /// Its name, as users give it: `lazy`, `2pl`.
@@ -79,8 +74,19 @@ pub trait Engine: Send + Sync {
         (at.seq(), outcome)
     }
 
-    /// The same at a standpoint, with a procedure of the definitions there. As it is here, of engines that leave no
-    /// stickies; so with all that follows.
+    /// Computes the sticky that a reader has met. An engine that leaves none is never asked.
+    ///
+    /// # Errors
+    /// Why the engine has stopped, if the value cannot be computed any more.
+    ///
+    /// # Safety
+    /// `source` was read from an open sticky of this engine under an epoch that is still pinned.
+    unsafe fn substantiate(&self, source: *mut ()) -> Result<()> {
+        unreachable!("this engine leaves no stickies, but there is one: {source:?}")
+    }
+
+    /// Runs a procedure that writes nothing at a standpoint, with a procedure of the definitions there. As it is here, of
+    /// engines that leave no stickies: one that leaves some computes many of them for one query at once.
     ///
     /// # Errors
     /// Why the procedure aborted.
@@ -107,7 +113,9 @@ pub trait Engine: Send + Sync {
         overlay: &mut Overlay,
         room: Room,
     ) -> Result<Speculated> {
-        speculate(self.foundation(), at, procedure, arguments, overlay, room, &mut no_sticky)
+        // SAFETY: a reader gives what it has read from an open sticky, and keeps its epoch meanwhile.
+        let mut substantiate = |source| unsafe { self.substantiate(source) };
+        speculate(self.foundation(), at, procedure, arguments, overlay, room, &mut substantiate)
     }
 
     /// A row at one seq, at which the caller holds a snapshot.
@@ -115,7 +123,9 @@ pub trait Engine: Send + Sync {
     /// # Errors
     /// Why the engine has stopped, if what should be there cannot be computed any more.
     fn row_at(&self, at: Seq, table: TableId, key: &[u8]) -> Result<RowAt> {
-        row_at(self.foundation(), at, table, key, &mut no_sticky)
+        // SAFETY: a reader gives what it has read from an open sticky, and keeps its epoch meanwhile.
+        let mut substantiate = |source| unsafe { self.substantiate(source) };
+        row_at(self.foundation(), at, table, key, &mut substantiate)
     }
 
     /// Computes what a ticket waits for.
@@ -136,7 +146,9 @@ pub trait Engine: Send + Sync {
         scan: &TableScan,
         visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<bool>,
     ) -> Result<()> {
-        at.scan(scan, &mut no_sticky, visit)
+        // SAFETY: a reader gives what it has read from an open sticky, and keeps its epoch meanwhile.
+        let mut substantiate = |source| unsafe { self.substantiate(source) };
+        at.scan(scan, &mut substantiate, visit)
     }
 
     /// The same in parts, each from where the one before has ended, which is behind the row at which `visit` said no;
@@ -151,7 +163,9 @@ pub trait Engine: Send + Sync {
         place: &mut ScanPlace,
         visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<bool>,
     ) -> Result<()> {
-        at.scan_on(scan, place, &mut no_sticky, visit)
+        // SAFETY: a reader gives what it has read from an open sticky, and keeps its epoch meanwhile.
+        let mut substantiate = |source| unsafe { self.substantiate(source) };
+        at.scan_on(scan, place, &mut substantiate, visit)
     }
 
     /// Every row of a table at a standpoint, in key order for ordered tables.

@@ -25,6 +25,7 @@ use super::arithmetic::{Width, division_by_zero};
 use super::{binary, compare, ill_typed};
 use crate::ir::{Bits, Function, Rounding};
 use bumpalo::Bump;
+use fabius_value::calendar::is_infinite;
 use fabius_value::data_type::Family;
 use fabius_value::value::check_blob;
 use fabius_value::{DataType, DateField, Datum, Error, Result, SqlState, Value, calendar};
@@ -212,7 +213,9 @@ impl FunctionOperation {
                 moment::date_part(field, *micros)?
             }
             (Op::Fixed(Function::AddMicros), [Datum::Int(moment), Datum::Int(micros)]) => {
-                Datum::Int(calendar::moved(*moment, 0, 0, *micros).ok_or_else(moment::overflow)?)
+                // What is infinite stays so.
+                let moved = if is_infinite(*moment) { Some(*moment) } else { moment.checked_add(*micros) };
+                Datum::Int(moved.ok_or_else(moment::overflow)?)
             }
             (Op::Fixed(Function::MicrosBetween), [Datum::Int(l), Datum::Int(r)]) => {
                 Datum::Int(l.checked_sub(*r).ok_or_else(moment::overflow)?)
