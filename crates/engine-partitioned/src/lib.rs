@@ -20,6 +20,7 @@
 //! | [`rotation`] | partitions that threads look at in turn |
 //! | [`partition`] | H-Store: queues, owners, calls that cross |
 //! | [`rendezvous`] | DORA: actions, owners, rendezvous points |
+//! | [`flow`] | DORA: a call and its demands |
 //! | [`local_lock`] | DORA: an owner's lock table |
 //! | [`run`] | calls logged together, then run |
 //! | [`keys_in_flight`] | idempotency keys of calls that have not ended |
@@ -30,6 +31,7 @@
 
 pub mod division;
 pub mod engine;
+pub mod flow;
 pub mod keys_in_flight;
 pub mod layout;
 pub mod local_lock;

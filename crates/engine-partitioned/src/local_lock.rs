@@ -11,30 +11,11 @@
 //! behind waits for it. Requests come in the order of dispatch, and no lock is granted out of that order,
 //! so the oldest call that has not ended lacks no lock: there is no deadlock.
 
-use crate::rendezvous::Flow;
+use crate::flow::{Demand, Flow};
 use std::collections::VecDeque;
 use std::collections::hash_map::{Entry, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
-
-/// What an action demands of its partition.
-#[derive(Debug)]
-pub enum Demand {
-    /// All of it, alone.
-    Whole,
-    /// Records, by hash, each once; whether exclusively.
-    Records(Vec<(u64, bool)>),
-}
-
-impl Demand {
-    /// Grants that it takes: one to enter, one for each record.
-    pub fn grants(&self) -> u32 {
-        match self {
-            Demand::Whole => 1,
-            Demand::Records(records) => 1 + records.len() as u32,
-        }
-    }
-}
 
 /// An action: a call, and which of its demands.
 #[derive(Clone)]

@@ -20,7 +20,8 @@
 //! and messages to all partitions at the end.
 
 use crate::division::Division;
-use crate::local_lock::{Action, Demand, LockTable};
+use crate::flow::{Demand, Flow};
+use crate::local_lock::{Action, LockTable};
 use crate::partition_set::PartitionSet;
 use crate::rotation::Rotation;
 use crate::route::Routes;
@@ -33,25 +34,7 @@ use fabius_env::{schedule, sync};
 use fabius_program::arguments::DecodedArguments;
 use fabius_value::Key;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::AcqRel};
-
-/// A call on its way through its phases (DORA's transaction flow graph).
-pub struct Flow {
-    work: Arc<Work>,
-    place: Place,
-    partitions: PartitionSet,
-    /// By partition, ascending.
-    demands: Vec<(usize, Demand)>,
-    /// Grants until the rendezvous.
-    missing: AtomicU32,
-}
-
-impl Flow {
-    /// What it demands of one of its partitions.
-    pub fn demand(&self, number: usize) -> &Demand {
-        &self.demands[number].1
-    }
-}
+use std::sync::atomic::Ordering::AcqRel;
 
 /// What an owner is told.
 enum Message {

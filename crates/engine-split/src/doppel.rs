@@ -17,12 +17,10 @@
 //! same for all calls of a turn. Cores hear that a split phase ends between two calls, end their turn, and reconcile
 //! their own slices; the rest is done by whoever makes the change.
 
-use crate::control::Splitting;
 use crate::phase::SplitPhase;
 use crate::sample::{Candidate, Samples};
 use crate::slice::Slice;
 use crossbeam_utils::CachePadded;
-use fabius_engine::eager::Protocol;
 use fabius_engine::eager::control::Waiting;
 use fabius_engine::eager::optimistic::ATTEMPTS_MAX;
 use fabius_engine::eager::plan::Schema;
@@ -161,7 +159,7 @@ impl Doppel {
         }
     }
 
-    fn begin_split_phase(&self, schema: &Schema, now_ns: u64) {
+    pub(crate) fn begin_split_phase(&self, schema: &Schema, now_ns: u64) {
         let mut candidates = std::mem::take(&mut *self.kept.lock());
         let mut samples = self.samples.lock();
         for hot in samples.take(self.policy.conflicts_min, self.policy.impact_percent) {
@@ -178,7 +176,7 @@ impl Doppel {
         }
     }
 
-    fn end_split_phase(&self, shared: &Shared) {
+    pub(crate) fn end_split_phase(&self, shared: &Shared) {
         let phase = self.phase.swap(std::ptr::null_mut(), Release);
         // SAFETY: made by `begin_split_phase`; nobody looks at it any more.
         let phase = unsafe { Box::from_raw(phase) };
@@ -202,6 +200,30 @@ impl Doppel {
     }
 }
 
+impl Doppel {
+    /// The places of threads that run calls.
+    pub(crate) fn slots(&self) -> &Slots {
+        &self.slots
+    }
+
+    /// Whether this is a split phase.
+    pub(crate) fn is_split(&self) -> bool {
+        !self.phase.load(Acquire).is_null()
+    }
+
+    /// Whether another phase is to begin.
+    pub(crate) fn is_change_due(&self, waiting: &Waiting, now_ns: u64) -> bool {
+        if !self.is_split() {
+            return !waiting.is_idle && waiting.resumed == 0 && self.wants_split.load(Acquire);
+        }
+        let ms = now_ns.saturating_sub(self.since_ns.load(Acquire)) / 1_000_000;
+        if ms >= self.phase_ms_max.load(Acquire) || waiting.put_off > self.policy.stashed_max {
+            self.is_ending.store(true, Release);
+        }
+        waiting.is_idle || self.is_ending()
+    }
+}
+
 impl Drop for Doppel {
     fn drop(&mut self) {
         let phase = *self.phase.get_mut();
@@ -212,52 +234,11 @@ impl Drop for Doppel {
     }
 }
 
-impl Protocol for Doppel {
-    const NAME: &'static str = "split";
-    const HAS_PHASES: bool = true;
-
-    type Control<'a> = Splitting<'a>;
-
-    fn enter(&self) -> Option<usize> {
-        self.slots.claim()
-    }
-
-    fn leave(&self, number: usize) {
-        self.slots.leave(number);
-    }
-
-    fn control<'a>(&'a self, number: usize) -> Splitting<'a> {
-        Splitting::new(self, number)
-    }
-
-    fn holds_back(&self) -> bool {
-        !self.phase.load(Acquire).is_null()
-    }
-
-    fn is_phase_due(&self, waiting: &Waiting, now_ns: u64) -> bool {
-        if !self.holds_back() {
-            return !waiting.is_idle && waiting.resumed == 0 && self.wants_split.load(Acquire);
-        }
-        let ms = now_ns.saturating_sub(self.since_ns.load(Acquire)) / 1_000_000;
-        if ms >= self.phase_ms_max.load(Acquire) || waiting.put_off > self.policy.stashed_max {
-            self.is_ending.store(true, Release);
-        }
-        waiting.is_idle || self.is_ending()
-    }
-
-    fn change_phase(&self, shared: &Shared, schema: &Schema, now_ns: u64) {
-        if self.holds_back() {
-            self.end_split_phase(shared);
-        } else {
-            self.begin_split_phase(schema, now_ns);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::SplitEngine;
+    use fabius_engine::eager::Protocol;
     use fabius_engine::eager::Runner;
     use fabius_engine::eager::optimistic::word;
     use fabius_engine::rig::{Make, Rig};

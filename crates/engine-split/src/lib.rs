@@ -15,7 +15,8 @@
 //!
 //! | module | concept |
 //! |---|---|
-//! | [`doppel`] | the protocol: phases, and when they change |
+//! | [`doppel`] | phases, and when they change |
+//! | `protocol` | the protocol of eager turns |
 //! | [`sample`] | conflict sampling, and the decision what to split |
 //! | [`phase`] | a split phase: its records, and their reconciliation |
 //! | [`slice`] | what a core has done to the split records |
@@ -65,6 +66,7 @@
 pub mod control;
 pub mod doppel;
 pub mod phase;
+mod protocol;
 pub mod sample;
 pub mod slice;
 

@@ -85,8 +85,8 @@ pub trait Engine: Send + Sync {
         unreachable!("this engine leaves no stickies, but there is one: {source:?}")
     }
 
-    /// Runs a procedure that writes nothing at a standpoint, with a procedure of the definitions there. As it is here, of
-    /// engines that leave no stickies: one that leaves some computes many of them for one query at once.
+    /// Runs a procedure of the definitions at a standpoint, one that writes nothing, on the rows there. As it is
+    /// here, of engines that leave no stickies: one that leaves some computes many of them for one query at once.
     ///
     /// # Errors
     /// Why the procedure aborted.

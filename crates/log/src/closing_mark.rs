@@ -24,7 +24,7 @@ use std::io;
 
 use fabius_env::Disk;
 
-use crate::frame::{u32_at, u64_at};
+use crate::little_endian::{u32_at, u64_at};
 use crate::segment::{FORMAT_VERSION, newer_format};
 use crate::{DatabaseId, LogError, LogErrorKind};
 

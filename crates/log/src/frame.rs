@@ -22,6 +22,7 @@
 //! proves that the place had once been good (see `reading.rs`). The seed and the offset keep bytes
 //! of another file, another place or an earlier life of this one from passing for a frame.
 
+use crate::little_endian::{u32_at, u64_at};
 use crate::segment::{FrameSeed, SEQ_END};
 
 pub(crate) const FRAME_HEADER_BYTES: usize = 32;
@@ -171,20 +172,6 @@ pub(crate) fn find_witness(file: &[u8], from: usize, seed: FrameSeed, seq: u64) 
 fn header_checksum(frame: &[u8], seed: FrameSeed, offset: u64) -> u32 {
     let placed = crc32c::crc32c_append(seed.0, &offset.to_le_bytes());
     crc32c::crc32c_append(placed, &frame[..28])
-}
-
-/// The little-endian number at `at`, which the caller knows to be inside.
-pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    let mut word = [0; 4];
-    word.copy_from_slice(&bytes[at..at + 4]);
-    u32::from_le_bytes(word)
-}
-
-/// The little-endian number at `at`, which the caller knows to be inside.
-pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    let mut word = [0; 8];
-    word.copy_from_slice(&bytes[at..at + 8]);
-    u64::from_le_bytes(word)
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@
 //! | `watermark.rs` | how far the log is durable, and who waits for it |
 //! | `segment.rs` | a file's name and header |
 //! | `frame.rs` | a batch's bytes |
+//! | `little_endian.rs` | numbers in bytes |
 //! | `segment_writer.rs` | writing, syncing, rotating segments |
 //! | `closing_mark.rs` | the record of a clean close |
 //! | `reading.rs` | the one reader of all segments when a log is opened or inspected; torn tail or damage |
@@ -41,6 +42,7 @@ mod flipped_bit;
 mod frame;
 mod group_commit;
 mod inspection;
+mod little_endian;
 mod log;
 mod options;
 mod reader;

@@ -24,7 +24,7 @@
 //! mode. A bad header in a file with more than a header's bytes is therefore always damage, never
 //! an interrupted creation.
 
-use crate::frame::{u32_at, u64_at};
+use crate::little_endian::{u32_at, u64_at};
 use crate::{DatabaseId, Durability, LogError, LogErrorKind};
 
 pub(crate) const HEADER_BYTES: usize = 64;

@@ -6,6 +6,8 @@
 //! | [`floor`] | crates use crates of lower floors only |
 //! | [`named_path`] | documents name only files that exist |
 //! | [`file_length`] | a file is one thing |
+//! | [`function_length`] | a function is one thing |
+//! | [`circle`] | files of a crate use each other one way |
 //! | [`line_length`] | a line is read without turning the head |
 //! | [`file_name`] | a file is named by what it answers for |
 //! | [`marker`] | nothing is left for later in a comment or a macro |
@@ -15,12 +17,14 @@
 //!
 //! Each finding is one line: `file:line: what; what to do`.
 
+mod circle;
 mod compiler;
 mod exception;
 mod file_length;
 mod file_name;
 mod finding;
 mod floor;
+mod function_length;
 mod line_length;
 mod marker;
 mod module_doc;
@@ -57,6 +61,8 @@ const CHECKS: &[fn(&Tree) -> Vec<Finding>] = &[
     named_path::check,
     file_length::check,
     line_length::check,
+    function_length::check,
+    circle::check,
     file_name::check,
     marker::check,
     safety::check,

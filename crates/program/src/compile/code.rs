@@ -3,10 +3,9 @@
 use super::instruction::{Instruction, ListSlot, Register};
 use crate::abort::Operation;
 use crate::arguments::EncodedType;
-use crate::context::DeltaOperator;
 use crate::ir::{Aggregate, Field, SortKey};
 use crate::operation::Cast;
-use fabius_value::{ColumnId, ColumnMask, DataType, Datum, IndexId, SqlState, TableId};
+use fabius_value::{ColumnId, ColumnMask, DataType, Datum, DeltaOperator, IndexId, SqlState, TableId};
 use std::fmt;
 
 /// A program, or one phase of it, ready to run.
