@@ -3,8 +3,8 @@
 use crate::call::{Prepared, Promise};
 use crate::checkpoints::{Automatic, Checkpoint, CheckpointStatus, Checkpoints};
 use crate::history::{History, Moment};
+use crate::identity::is_member;
 use crate::meeting::Meeting;
-use crate::member::is_member;
 use crate::opening;
 use crate::options::{Durability, EngineKind, Options};
 use crate::session::shared::Sessions;

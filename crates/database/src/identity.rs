@@ -5,12 +5,18 @@ use fabius_env::Disk;
 use fabius_log::DatabaseId;
 use fabius_value::{Error, Result, SqlState};
 use std::io;
+use std::path::Path;
 
 const FILE: &str = "IDENTITY";
 /// What the file begins with, before the number of its format and a line break.
 const HEAD: &str = "fabius database ";
 /// The number of the format that is written.
 const FORMAT: u64 = 1;
+
+/// Whether a directory is that of a node of a cluster.
+pub fn is_member(path: &Path) -> bool {
+    path.join(fabius_cluster::HARD_STATE_FILE).exists()
+}
 
 /// The identity of the database in `disk`, made if there is nothing of one in `data`.
 ///

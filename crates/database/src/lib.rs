@@ -53,6 +53,7 @@ mod repair;
 pub mod session;
 mod signal;
 mod statement;
+mod statement_id;
 mod unnamed;
 
 pub use call::{Pending, Prepared, Promise};
@@ -77,22 +78,27 @@ pub use fabius_log::RecoveryReport;
 pub use fabius_program as program;
 pub use fabius_value::{DataType, Datum, Decimal, Error, Result, Seq, SqlState, Value};
 pub use history::Moment;
+pub use identity::is_member;
 pub use keyed::KeyedCall;
-pub use member::{Connect, MemberChange, init_member, is_member, must_be_filled};
+pub use member::{Connect, MemberChange, init_member, must_be_filled};
 pub use options::{Durability, EngineKind, Options};
 pub use repair::{Repair, is_damaged_member, repair_member};
-pub use session::admission::{Lock, Wait};
+pub use session::admission::Lock;
 pub use session::allowance::{Allowance, Held};
 pub use session::block_on::block_on;
 pub use session::expression::FutureValue;
 pub use session::future::{FutureTransaction, Futures};
+pub use session::hold::Hold;
 pub use session::reading::ReaderStandpoint;
 pub use session::recall::Recall;
 pub use session::requirement::{Footing, Requirement, lost_footing};
 pub use session::savepoint::Savepoint;
-pub use session::transaction::{Concurrency, Hold, Transaction, TransactionOptions};
+pub use session::transaction::Transaction;
+pub use session::transaction_options::{Concurrency, TransactionOptions};
+pub use session::wait::Wait;
 pub use session::wound_wait::Age;
-pub use statement::{Outcome, Statement, StatementId};
+pub use statement::{Outcome, Statement};
+pub use statement_id::StatementId;
 
 /// The Rust of README, which has to compile too.
 #[cfg(doctest)]

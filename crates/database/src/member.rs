@@ -63,11 +63,6 @@ pub fn init_member(path: &Path, node: u64, members: Vec<Member>, id: DatabaseId)
     fabius_cluster::init(&disk, node, members)
 }
 
-/// Whether a directory is that of a node of a cluster.
-pub fn is_member(path: &Path) -> bool {
-    path.join(fabius_cluster::HARD_STATE_FILE).exists()
-}
-
 /// A change of who is a member of a cluster, or leads it; nodes are meant by their seats ([`NodeId::seat`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemberChange {

@@ -6,12 +6,13 @@
 //! ([`unnamed`](crate::unnamed)).
 
 use crate::Database;
-use crate::session::admission::{Wait, waited_too_long};
 use crate::session::recall::{Recall, room};
 use crate::session::recent::Recent;
 use crate::session::requirement::Footing;
-use crate::session::transaction::TransactionOptions;
+use crate::session::transaction_options::TransactionOptions;
+use crate::session::wait::{Wait, waited_too_long};
 use crate::session::wound_wait::Owner;
+use crate::statement_id::StatementId;
 use crate::unnamed::Use;
 use fabius_engine::{Batch, BatchBuilder, Definitions, Procedure, entry};
 use fabius_program::arguments;
@@ -51,32 +52,6 @@ pub struct Statement {
     /// The procedure that the log knows, and that this statement stands for it.
     defined: RwLock<Option<(Arc<Procedure>, Use)>>,
 }
-
-/// What tells statements apart: made of their text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StatementId(pub(crate) u128);
-
-impl StatementId {
-    /// The name of its procedure; no user's name begins like that by accident.
-    fn name(self) -> String {
-        format!("{NAME_BEGIN}{self}")
-    }
-
-    /// The statement that a procedure of this name was defined for.
-    fn of_name(name: &str) -> Option<StatementId> {
-        let digits = name.strip_prefix(NAME_BEGIN).filter(|digits| digits.len() == 32)?;
-        u128::from_str_radix(digits, 16).ok().map(StatementId)
-    }
-}
-
-impl fmt::Display for StatementId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
-    }
-}
-
-/// How the names of statements' procedures begin.
-const NAME_BEGIN: &str = "statement ";
 
 /// Statements by their texts.
 pub(crate) type Interned = Recent<String>;

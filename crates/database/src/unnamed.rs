@@ -10,7 +10,7 @@
 //!                     '-------- the same text --------'
 //! ```
 
-use crate::statement::StatementId;
+use crate::statement_id::StatementId;
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

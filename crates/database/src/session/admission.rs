@@ -16,12 +16,12 @@
 //! commits a transaction checks everything all the same, and a lock only makes it likely that nothing is found.
 
 use super::condition_lock::{Holder, RowKey};
+use super::hold::Hold;
 use super::observation::Observation;
 use super::queue::Queue;
 use super::recall::Recall;
-use super::request::Asking;
 use super::row_name::row_name;
-use super::transaction::Hold;
+use super::wait::Wait;
 use super::wound_wait::{Age, Owner};
 use crate::Database;
 use crate::statement::{Caller, written_tables};
@@ -64,23 +64,6 @@ pub(super) struct Gate {
 struct Held {
     trial: Trial,
     wait: Wait,
-}
-
-/// Someone who waits, and for whom.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wait {
-    /// Who waits: the label of its transaction.
-    pub waiting: String,
-    /// Who is in the way.
-    pub holder: String,
-    /// The table it is about.
-    pub table: TableId,
-    /// The row: `stock (item) = (1)`.
-    pub row: String,
-    /// Whether it waits to write, or for a lock.
-    pub writes: bool,
-    /// Since when.
-    pub since: Instant,
 }
 
 /// Someone who holds locks.
@@ -352,11 +335,11 @@ impl Database {
     ///
     /// # Errors
     /// Those of `step`; that the owner was wounded.
-    pub(crate) fn with_gate<T>(
+    pub(super) fn with_gate<T>(
         self: &Arc<Self>,
         owner: &Arc<Owner>,
         tables: &BTreeSet<TableId>,
-        step: impl FnOnce(&mut Asking<'_>) -> Result<T>,
+        step: impl FnOnce(&mut Gate) -> Result<T>,
     ) -> Result<T> {
         let admission = &self.sessions().admission;
         let mut gate = admission.gate.lock();
@@ -370,7 +353,7 @@ impl Database {
             while self.engine().admit() {}
             drop(self.engine().stand());
         }
-        let result = step(&mut Asking { database: self, gate: &mut gate, owner });
+        let result = step(&mut gate);
         // It may have wounded who was in the way of others.
         match gate.has_freed {
             true => self.retry(&mut gate),
@@ -425,10 +408,4 @@ struct Trial {
 /// The error of a call that nobody waits for any more.
 fn given_up() -> Error {
     Error::new(SqlState::CANCELED, "gave up waiting for a lock")
-}
-
-/// The error of someone who has waited for as long as it wanted to.
-pub(crate) fn waited_too_long(wait: &Wait) -> Error {
-    Error::new(SqlState::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout")
-        .with_detail(format!("{} is locked by {}", wait.row, wait.holder))
 }

@@ -18,8 +18,8 @@
 //! A transaction's statements build on each other, so its locks are kept together and checked in their order,
 //! over its own writes.
 
+use super::hold::Hold;
 use super::observation::Observation;
-use super::transaction::Hold;
 use super::wound_wait::Owner;
 use fabius_engine::speculation::{Footprint, KeyBytes, Mark, Overlay};
 use fabius_engine::{Engine, Room};

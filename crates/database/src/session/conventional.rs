@@ -9,8 +9,10 @@
 //!       the update itself: 1 row
 //! ```
 
+use super::hold::Hold;
 use super::recall::{is_given_up, room};
-use super::transaction::{Concurrency, Hold, Transaction};
+use super::transaction::Transaction;
+use super::transaction_options::Concurrency;
 use crate::Statement;
 use fabius_program::compose::scalar_type;
 use fabius_program::syntax::tree::{

@@ -53,11 +53,12 @@
 //! update stock[p3] { quantity: f1 - p4 }                  write
 //! ```
 
-use super::admission::Wait;
 use super::expression::{FutureValue, Node};
+use super::hold::Hold;
 use super::observation::Observation;
-use super::request::{Asked, Wish, until_granted};
-use super::transaction::{Concurrency, Hold, TransactionOptions};
+use super::request::{Asked, Asking, Wish, until_granted};
+use super::transaction_options::{Concurrency, TransactionOptions};
+use super::wait::Wait;
 use super::wound_wait::Owner;
 use crate::statement::Caller;
 use crate::{Database, Statement};
@@ -358,7 +359,8 @@ impl FutureTransaction {
         wish: Wish<'_>,
     ) -> Result<Result<Arc<Observation>, Wait>> {
         let database = self.database.clone();
-        database.with_gate(owner, statement.tables(), |asking| {
+        database.with_gate(owner, statement.tables(), |gate| {
+            let mut asking = Asking { database: &database, gate, owner };
             let snapshot = database.hold_snapshot()?;
             let asked = self.ask_at(snapshot.seq(), statement, arguments, encoded)?;
             match asking.lock(std::slice::from_ref(&asked), &asked, wish) {

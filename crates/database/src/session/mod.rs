@@ -19,7 +19,8 @@
 //! | module | concept |
 //! |---|---|
 //! | [`transaction`] | statements one by one, then commit or roll back |
-//! | [`reading`] | what is read without being kept, until the transaction writes |
+//! | [`transaction_options`], [`hold`] | its settings; what becomes of what a statement has shown |
+//! | [`reading`], `noted` | what is read without being kept, until the transaction writes |
 //! | [`savepoint`] | going back to a point within a transaction |
 //! | [`observation`] | what a statement has shown |
 //! | [`compound`] | the program that a transaction is, kept for the next one alike |
@@ -31,7 +32,8 @@
 //! | [`condition_lock`] | a statement with its answer, which others leave as it is |
 //! | [`allowance`] | how many bytes a session may hold |
 //! | [`admission`] | who may write past the locks of others |
-//! | [`wound_wait`] | who waits for whom |
+//! | [`wait`] | someone who waits, and for whom |
+//! | [`wound_wait`] | who gives way to whom |
 //! | `request`, `queue` | asking for a lock; who waits for one, by age |
 //! | [`conflict`] | why a transaction could not be committed |
 //! | `row_name` | a row's name in messages |
@@ -50,6 +52,8 @@ pub mod conflict;
 mod conventional;
 pub mod expression;
 pub mod future;
+pub mod hold;
+mod noted;
 pub mod observation;
 mod queue;
 pub mod reading;
@@ -61,4 +65,6 @@ mod row_name;
 pub mod savepoint;
 pub(crate) mod shared;
 pub mod transaction;
+pub mod transaction_options;
+pub mod wait;
 pub mod wound_wait;

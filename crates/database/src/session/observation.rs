@@ -1,6 +1,6 @@
 //! What a statement has shown.
 
-use super::transaction::Hold;
+use super::hold::Hold;
 use crate::Statement;
 use fabius_engine::speculation::Footprint;
 use fabius_value::Value;

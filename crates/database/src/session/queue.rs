@@ -11,10 +11,10 @@
 //! What someone wants is what its statement looked at when it asked. Once woken it asks again, on the newest state,
 //! and may find that it looks at other rows by now.
 
-use super::admission::Wait;
 use super::condition_lock::{Holder, RowKey};
+use super::hold::Hold;
 use super::observation::Observation;
-use super::transaction::Hold;
+use super::wait::Wait;
 use super::wound_wait::Owner;
 use fabius_engine::speculation::Footprint;
 use std::sync::Arc;

@@ -11,9 +11,12 @@
 //!                                           commit           [select; require ...] [update; require 1 row]
 //! ```
 
+use super::hold::Hold;
+use super::noted::Noted;
 use super::observation::Observation;
 use super::recall::room;
-use super::transaction::{Concurrency, Hold, Transaction};
+use super::transaction::Transaction;
+use super::transaction_options::Concurrency;
 use crate::{Database, Statement};
 use fabius_engine::Standpoint;
 use fabius_engine::speculation::{Overlay, Speculated};
@@ -21,13 +24,6 @@ use fabius_value::{Error, Result, Seq, SqlState, Value};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-
-/// A statement that has shown something at a seq, of which only it is kept.
-pub(super) struct Noted {
-    statement: Arc<Statement>,
-    arguments: Vec<Value>,
-    at: Seq,
-}
 
 /// Where a transaction reads; it may outlive the transaction, and counts as one.
 pub struct ReaderStandpoint {

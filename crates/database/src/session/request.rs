@@ -6,11 +6,12 @@
 //!  +------------------------------------------------------+
 //! ```
 
-use super::admission::{Gate, Wait, waited_too_long};
+use super::admission::Gate;
 use super::condition_lock::{Holder, RowKey};
 use super::observation::Observation;
 use super::queue::{Waiting, older_holder};
 use super::row_name::row_name;
+use super::wait::{Wait, waited_too_long};
 use super::wound_wait::Owner;
 use crate::Database;
 use fabius_value::Result;

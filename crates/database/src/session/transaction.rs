@@ -1,13 +1,14 @@
 //! An interactive transaction: statements one by one, then commit or roll back.
 
-use super::admission::Wait;
-use super::allowance::{Allowance, Held};
+use super::allowance::Held;
 use super::compound::STATEMENTS_MAX;
+use super::hold::Hold;
+use super::noted::Noted;
 use super::observation::Observation;
-use super::reading::Noted;
-use super::recall::{Recall, is_given_up, room};
-use super::request::{Asked, Wish, until_granted};
-use super::requirement::Footing;
+use super::recall::{is_given_up, room};
+use super::request::{Asked, Asking, Wish, until_granted};
+use super::transaction_options::{Concurrency, TransactionOptions};
+use super::wait::Wait;
 use super::wound_wait::{Age, Owner};
 use crate::history::Moment;
 use crate::statement::Caller;
@@ -26,54 +27,6 @@ pub const TRANSACTIONS_MAX: usize = 3072;
 
 /// How often who waits for a seq that is still to come looks whether it is there.
 const LOOKS: Duration = Duration::from_millis(2);
-
-/// How a transaction goes about what others do meanwhile.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Concurrency {
-    /// What was shown is checked at commit (the default).
-    #[default]
-    Optimistic,
-    /// What was shown is locked: others wait before they change it.
-    Pessimistic,
-}
-
-/// The settings of a transaction.
-#[derive(Clone, Debug, Default)]
-pub struct TransactionOptions {
-    /// How it goes about what others do meanwhile.
-    pub concurrency: Concurrency,
-    /// What errors and listings call it: `process 4711`.
-    pub label: String,
-    /// How long it waits for a lock; `None` for as long as it takes. With zero it neither waits nor makes others
-    /// give way.
-    pub lock_timeout: Option<Duration>,
-    /// How old it is when it locks, if it tries again what has given way; else the youngest.
-    pub age: Option<Age>,
-    /// Whether its calls can still be taken back, for someone who may want to give up on them.
-    pub recall: Option<Arc<Recall>>,
-    /// Every row that a statement looks at counts as shown, with all its values: what a database does that
-    /// sees reads and writes only. To compare with.
-    pub conventional: bool,
-    /// A statement that writes and returns a count alone is taken to find a row, even if it finds none now:
-    /// commit finds out (OCC-LSD+, section 3.3.2 of the paper).
-    pub speculative: bool,
-    /// What its calls stand on.
-    pub footing: Footing,
-    /// What it may hold of what it has shown and written; `None` for as much as there is. Chosen when it begins.
-    pub memory: Option<Arc<Allowance>>,
-}
-
-/// What becomes of what a statement shows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Hold {
-    /// It is checked at commit; in a pessimistic transaction it is locked.
-    #[default]
-    Observe,
-    /// It stays as it is until the transaction ends (`FOR SHARE`).
-    Lock,
-    /// Besides, nobody else writes or locks the rows it has looked at (`FOR UPDATE`).
-    LockForUpdate,
-}
 
 /// A transaction whose statements come one by one. Dropping it rolls it back.
 pub struct Transaction {
@@ -367,7 +320,8 @@ impl Transaction {
         wish: Wish<'_>,
     ) -> Result<Result<Vec<Value>, Wait>> {
         let database = self.database.clone();
-        database.with_gate(owner, run.statement.tables(), |asking| {
+        database.with_gate(owner, run.statement.tables(), |gate| {
+            let mut asking = Asking { database: &database, gate, owner };
             let at = self.move_on()?;
             let observation = self.run_at(at, run)?;
             match asking.lock(&self.observations, &observation, wish) {
