@@ -115,7 +115,7 @@ impl std::fmt::Debug for Promise<'_> {
 }
 
 impl Promise<'_> {
-    /// Its place in the order.
+    /// The call's place in the order.
     pub fn seq(&self) -> Seq {
         self.seq
     }

@@ -45,7 +45,7 @@ pub struct Checkpoint {
     pub name: String,
     /// What it holds.
     pub counts: Counts,
-    /// Its size.
+    /// The checkpoint's size.
     pub bytes: u64,
     /// Segments of the log that are not needed any more, and gone.
     pub segments_deleted: u64,

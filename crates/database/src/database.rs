@@ -43,7 +43,7 @@ const IDLE: Duration = Duration::from_millis(50);
 pub struct Database {
     foundation: Arc<Foundation>,
     pub(crate) engine: Arc<dyn Engine>,
-    /// The same, if it is that of a cluster's node.
+    /// The engine once more, if it is that of a cluster's node.
     pub(crate) agreed: Option<Arc<AgreedEngine>>,
     lazy: Option<Arc<LazyEngine>>,
     split: Option<Arc<SplitEngine>>,

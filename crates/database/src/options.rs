@@ -46,7 +46,7 @@ impl EngineKind {
         EngineKind::Dora,
     ];
 
-    /// Its name, as users give it.
+    /// The engine's name, as users give it.
     pub fn name(self) -> &'static str {
         match self {
             EngineKind::Lazy => "lazy",

@@ -59,7 +59,7 @@ pub(crate) type Interned = Recent<String>;
 /// What running a statement gave.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// Its place in the order: its own if it wrote, else that of the last call it has seen.
+    /// The statement's place in the order: a place of its own if it wrote, else that of the last call it has seen.
     pub seq: Seq,
     /// What it returned.
     pub results: Vec<Value>,
@@ -147,7 +147,7 @@ impl Database {
         Ok(Arc::new(Statement::new(definition, &self.definitions())?))
     }
 
-    /// The same for programs that the database makes itself, again and again: they are kept.
+    /// A statement of a program that the database makes itself, again and again: it is kept.
     pub(crate) fn interned(&self, definition: &ProcedureDefinition) -> Result<Arc<Statement>> {
         let text = definition.to_string();
         let definitions = self.definitions();
@@ -166,7 +166,7 @@ impl Database {
         Ok(statement)
     }
 
-    /// The same from the text form: `procedure name(...) -> ... { ... }`; the name does not matter.
+    /// A statement from the text form of its program: `procedure name(...) -> ... { ... }`; the name does not matter.
     ///
     /// # Errors
     /// What the parser and the verifier find wrong; `42601` if it is not one procedure.
@@ -193,7 +193,8 @@ impl Database {
         self.run_by(&Caller::default(), statement, arguments, key).await
     }
 
-    /// The same with a label, and for how long to wait for the locks of others, as a transaction has.
+    /// Runs a statement by itself with a label, waiting for the locks of others as long as a transaction's settings
+    /// say.
     ///
     /// # Errors
     /// As [`Database::run`]; `55P03` if others' locks were not gone in time: then it was not run.

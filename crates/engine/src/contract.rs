@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 /// A strategy for running ordered calls.
 pub trait Engine: Send + Sync {
-    /// Its name, as users give it: `lazy`, `2pl`.
+    /// The engine's name, as users give it: `lazy`, `2pl`.
     fn name(&self) -> &'static str;
 
     /// What it stands on.
@@ -61,8 +61,9 @@ pub trait Engine: Send + Sync {
         outcome
     }
 
-    /// The same, for a caller who sees to it that nobody is told before the seq that was read is durable;
-    /// gives that seq beside the outcome. It holds no more than there is room for: `53200`.
+    /// Runs a procedure that writes nothing on the newest promised state, for a caller who sees to it that nobody is
+    /// told before the seq that was read is durable; gives that seq beside the outcome. It holds no more than there
+    /// is room for: `53200`.
     fn query_unanswered(
         &self,
         procedure: &Procedure,
@@ -151,8 +152,8 @@ pub trait Engine: Send + Sync {
         at.scan(scan, &mut substantiate, visit)
     }
 
-    /// The same in parts, each from where the one before has ended, which is behind the row at which `visit` said no;
-    /// not for tables without an order.
+    /// Rows of a table at a standpoint, in parts: each begins where the one before has ended, which is behind the row
+    /// at which `visit` said no. Not for tables without an order.
     ///
     /// # Errors
     /// As [`Engine::scan_at`].

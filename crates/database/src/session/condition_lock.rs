@@ -56,7 +56,7 @@ impl Holder {
         holder
     }
 
-    /// Its locks once it has run these: what it ran before, and more.
+    /// The holder's locks once it has run these statements: those that it ran before, and more.
     pub(crate) fn grown(mut self, observations: &[Arc<Observation>]) -> Holder {
         let so_far = self.observations.len();
         let is_more = match (self.observations.last(), observations.get(..so_far).and_then(<[_]>::last)) {

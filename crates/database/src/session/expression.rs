@@ -98,7 +98,7 @@ impl<V: Into<Value>> From<V> for FutureValue {
 }
 
 impl From<&FutureValue> for FutureValue {
-    /// The same.
+    /// A copy of the value.
     fn from(value: &FutureValue) -> FutureValue {
         value.clone()
     }

@@ -215,7 +215,7 @@ impl FutureTransaction {
         Ok(answer)
     }
 
-    /// The same as [`FutureTransaction::read`] in a conventional transaction: the value is read here, and has to
+    /// Reads as [`FutureTransaction::read`] does. In a conventional transaction the value is read here, and has to
     /// be so at commit; in a pessimistic one it is locked. Otherwise nothing is read.
     ///
     /// # Errors

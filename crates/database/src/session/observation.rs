@@ -12,7 +12,7 @@ pub struct Observation {
     pub statement: Arc<Statement>,
     /// With what it was run.
     pub arguments: Vec<Value>,
-    /// The same, encoded.
+    /// The arguments, encoded.
     pub encoded: Arc<[u8]>,
     /// What it returned.
     pub results: Vec<Value>,

@@ -142,12 +142,12 @@ impl Transaction {
         Ok(definitions)
     }
 
-    /// Its settings.
+    /// The transaction's settings.
     pub fn options(&self) -> &TransactionOptions {
         &self.options
     }
 
-    /// Its settings, which may change from its next statement on.
+    /// The transaction's settings, which may change from its next statement on.
     pub fn options_mut(&mut self) -> &mut TransactionOptions {
         &mut self.options
     }
@@ -192,7 +192,7 @@ impl Transaction {
         self.run_within(statement, arguments, hold, usize::MAX).await
     }
 
-    /// The same for a statement that is not to take more than so many bytes.
+    /// Runs a statement that is not to take more than so many bytes.
     ///
     /// # Errors
     /// As [`Transaction::run`]; `53200` if it would take more.

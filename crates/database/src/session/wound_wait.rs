@@ -18,7 +18,7 @@ pub struct Age(pub(crate) u64);
 
 /// Someone who holds locks, or wants to write past them. Numbers go up: the lower, the older.
 pub(crate) struct Owner {
-    /// Its place in the order of ages.
+    /// The owner's place in the order of ages.
     pub(crate) age: u64,
     /// What errors call it.
     pub(crate) label: String,
