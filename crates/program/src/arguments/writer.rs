@@ -11,8 +11,8 @@ use fabius_value::Datum;
 /// ```
 /// use fabius_program::arguments::ArgumentWriter;
 /// let mut bytes = Vec::new();
-/// let writer = ArgumentWriter::new(&mut bytes).int(7);
-/// writer.null_or(Some("rent"), |writer, memo| writer.text(memo)).list(1).int(1).numeric(250);
+/// let mut writer = ArgumentWriter::new(&mut bytes);
+/// writer.int(7).null_or(Some("rent"), |writer, memo| writer.text(memo)).list(1).int(1).numeric(250);
 /// assert_eq!(bytes, [0x0e, 1, 4, b'r', b'e', b'n', b't', 1, 2, 0xf4, 3]);
 /// ```
 pub struct ArgumentWriter<'b> {
