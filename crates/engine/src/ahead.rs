@@ -38,7 +38,7 @@ pub struct Coming<'a> {
 }
 
 impl<'a> Coming<'a> {
-    /// Its arguments, if there is such a procedure.
+    /// The call's arguments, if there is such a procedure.
     ///
     /// # Errors
     /// They do not decode.

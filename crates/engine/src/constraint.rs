@@ -46,7 +46,7 @@ pub fn entry_of(table: &Table, index: IndexId, mut columns: Key, record: &Record
 }
 
 /// The error for a key that is taken: its columns, their values, and the index's name or [`PRIMARY_KEY`].
-/// Its place has the table's name, and the index's or `TABLE_pkey`.
+/// The error's place has the table's name, and the index's or `TABLE_pkey`.
 pub fn duplicate(table: &TableSchema, columns: &[ColumnId], values: &[Datum<'_>], constraint: &str) -> Error {
     let names: Vec<&str> =
         columns.iter().map(|column| table.columns[usize::from(column.0)].name.as_str()).collect();

@@ -33,7 +33,7 @@ const WANTS_RESULT: u8 = 2;
 pub struct Call<'e> {
     /// Which procedure.
     pub procedure: ProcedureId,
-    /// Its encoded arguments.
+    /// The arguments, encoded.
     pub arguments: &'e [u8],
     /// The caller's idempotency key.
     pub key: Option<&'e [u8]>,

@@ -16,7 +16,7 @@ const LOOKS_MAX: usize = 32;
 
 /// A row by its key.
 pub struct ExpectedRow<'a> {
-    /// Its table.
+    /// The row's table.
     pub table: TableId,
     /// Columns of the key; 0 if it is not short, so that a program has to look for the row itself.
     columns: u8,

@@ -279,7 +279,7 @@ impl Foundation {
         }
     }
 
-    /// The same for the outermost work of a thread, whose caller goes on: gives `stopped` in its place after a panic. A
+    /// Watches the outermost work of a thread, whose caller goes on: gives `stopped` in its place after a panic. A
     /// simulation is told of a panic by the panic.
     pub fn contained<R>(&self, stopped: R, work: impl FnOnce() -> R) -> R {
         if schedule::is_simulated() {
@@ -288,7 +288,7 @@ impl Foundation {
         catch_unwind(AssertUnwindSafe(|| self.watched(work))).unwrap_or(stopped)
     }
 
-    /// The same for work whose caller is told what has become of it: after a panic, why the engine has stopped.
+    /// Watches work whose caller is told what has become of it: after a panic, why the engine has stopped.
     ///
     /// # Errors
     /// Those of the work, and that.
@@ -449,7 +449,7 @@ impl Foundation {
         })
     }
 
-    /// The same, for as long as the owner likes.
+    /// A snapshot for as long as the owner likes.
     pub fn hold_snapshot(self: &Arc<Self>) -> HeldSnapshot {
         HeldSnapshot { foundation: self.clone(), claim: Some(self.begin_snapshot().into_claim()) }
     }

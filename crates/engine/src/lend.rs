@@ -3,7 +3,7 @@
 use bumpalo::Bump;
 use fabius_value::{Datum, Value};
 
-/// The same value, with its text or bytes copied to the arena.
+/// The value, with its text or bytes copied to the arena.
 pub(crate) fn lend<'a>(arena: &'a Bump, value: &Value) -> Datum<'a> {
     match Datum::from_value(value) {
         Datum::Text(text) => Datum::Text(arena.alloc_str(text)),

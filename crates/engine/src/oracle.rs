@@ -34,7 +34,7 @@ type Row = Vec<Value>;
 /// What became of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// Its place in the order.
+    /// The call's place in the order.
     pub seq: Seq,
     /// What it returned, or why it aborted.
     pub result: Result<Vec<Value>>,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// A program with its compiled code.
 pub struct Procedure {
-    /// Its number.
+    /// The procedure's number.
     pub id: ProcedureId,
     /// What it means.
     pub program: Arc<Program>,

@@ -55,14 +55,14 @@ impl<'a> SnapshotContext<'a> {
         }
     }
 
-    /// The same view for a program that may not hold more than there is room for.
+    /// The view for a program that may not hold more than there is room for.
     #[must_use]
     pub fn within(mut self, room: Room) -> SnapshotContext<'a> {
         self.room = room;
         self
     }
 
-    /// The same view for the deferred call at this address, which fills versions at the view's seq.
+    /// The view for the deferred call at this address, which fills versions at the view's seq.
     #[must_use]
     pub fn on_behalf_of(mut self, own: *mut ()) -> SnapshotContext<'a> {
         self.own = own;

@@ -17,7 +17,7 @@ use std::fmt::Debug;
 /// A transaction that has committed, as its client saw it.
 #[derive(Clone, Debug)]
 pub struct Committed<Operation, Answer> {
-    /// Its place in the order.
+    /// The transaction's place in the order.
     pub seq: Seq,
     /// Whether that is its own; else it only read, and has seen what wrote there.
     pub wrote: bool,

@@ -51,7 +51,7 @@ pub struct Rig {
     pub foundation: Arc<Foundation>,
     /// The time, which stands still unless a test moves it.
     pub clock: Arc<SimulatedClock>,
-    /// Its log, flushed by hand, or by a thread if it is durable.
+    /// The engine's log, flushed by hand, or by a thread if it is durable.
     pub log: Arc<Log>,
     disk: Arc<SimulatedDisk>,
 }

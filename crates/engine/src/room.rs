@@ -42,7 +42,7 @@ impl Room {
         Room { max, used: 0, rows: 0, patience: None }
     }
 
-    /// The same for a program that ends when nobody waits for it any more.
+    /// The room of a program that ends when nobody waits for it any more.
     #[must_use]
     pub fn with_patience(mut self, patience: Option<Arc<dyn Patience>>) -> Room {
         self.patience = patience;

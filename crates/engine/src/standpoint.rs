@@ -176,7 +176,7 @@ impl<'f> Standpoint<'f> {
         self.scan_ordered(table, scan, &mut ScanPlace::Begin, &mut show)
     }
 
-    /// The same in parts: from `place` until `visit` says no, behind which `place` is then. Not for tables without an
+    /// Shows rows in parts: from `place` until `visit` says no, behind which `place` is then. Not for tables without an
     /// order.
     ///
     /// # Errors

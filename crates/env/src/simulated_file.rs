@@ -22,7 +22,7 @@ enum Tear {
     Everything,
     /// The operations before some point, and of the write at that point any prefix of bytes.
     BytePrefix,
-    /// The same, but the cut falls between sectors.
+    /// The operations before some point, and of the write at that point any number of whole sectors.
     SectorPrefix,
     /// Any subset of the sectors; the others are as if never written (zeros in new space), while
     /// the length may already have been recorded.

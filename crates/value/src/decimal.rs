@@ -69,7 +69,7 @@ fn fits(mantissa: i128) -> Option<i128> {
 }
 
 impl Decimal {
-    /// The same number at another scale, rounded; `None` if it does not fit 38 digits.
+    /// The number at another scale, rounded; `None` if it does not fit 38 digits.
     pub fn rescale(self, scale: u8) -> Option<Decimal> {
         rescale(self.mantissa, self.scale, scale).map(|mantissa| Decimal { mantissa, scale })
     }

@@ -147,7 +147,7 @@ impl FromIterator<ColumnId> for ColumnMask {
 pub struct Column {
     /// Lower-case name.
     pub name: String,
-    /// Its type.
+    /// The column's type.
     pub data_type: DataType,
     /// Whether null is allowed.
     pub nullable: bool,

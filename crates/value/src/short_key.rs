@@ -64,7 +64,7 @@ impl ShortColumns {
         Some(ShortKey { words: [all, 0], bytes: self.bits_total / 8 })
     }
 
-    /// The same of a key that one word has no room for.
+    /// A key that one word has no room for.
     fn two_words(&self, values: &[Datum<'_>]) -> Option<ShortKey> {
         let (mut all, mut used) = (0u128, 0);
         for (value, bits) in values.iter().zip(self.bits) {

@@ -38,7 +38,7 @@ pub struct Written {
     pub name: String,
     /// What it holds.
     pub counts: Counts,
-    /// Its size.
+    /// The checkpoint's size.
     pub bytes: u64,
     /// Of each part of the state.
     pub digests: Vec<Digest>,

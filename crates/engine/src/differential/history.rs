@@ -30,7 +30,7 @@ pub struct Seen {
     pub until: Seq,
     /// The table's name.
     pub table: String,
-    /// Its rows, as text, sorted.
+    /// The table's rows, as text, sorted.
     pub rows: Vec<String>,
 }
 

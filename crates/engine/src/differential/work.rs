@@ -30,7 +30,7 @@ pub struct Work {
 pub struct Submitted {
     /// The batch.
     pub batch: Arc<Batch>,
-    /// Its calls.
+    /// The batch's calls.
     pub calls: Vec<Planned>,
     /// What had been promised when it was made: its calls come after that.
     pub after: Seq,
@@ -41,9 +41,9 @@ pub struct Submitted {
 pub struct Planned {
     /// The procedure's name.
     pub name: String,
-    /// Its arguments.
+    /// The arguments.
     pub arguments: Vec<Value>,
-    /// Its idempotency key.
+    /// The call's idempotency key.
     pub key: Option<Vec<u8>>,
     /// Whether anybody will ask for what it returns.
     pub wants_result: bool,

@@ -117,7 +117,7 @@ pub unsafe fn put(write: &Write<'_>, seq: Seq, collected: Seq, trail: &mut Trail
     Some(pushed)
 }
 
-/// The same for a writer whom only readers at their seqs meet: numbers [take turns](Version::of_number_with_twin)
+/// Puts a row that only readers at their seqs meet where others see it: numbers [take turns](Version::of_number_with_twin)
 /// then, and a record whose numbers do is in no trail.
 ///
 /// # Safety

@@ -194,7 +194,7 @@ impl Chunk {
         entry::take_call(&mut self.calls()).expect("batches are encoded by their builder")
     }
 
-    /// Its calls, each as a chunk of its own.
+    /// The chunk's calls, each as a chunk of its own.
     pub fn split(self) -> impl Iterator<Item = Chunk> {
         let mut offset = self.bytes.start;
         (0..self.count).map(move |at| {

@@ -55,7 +55,8 @@ impl Sequencer {
         self.append_run(foundation, 1, payload)
     }
 
-    /// The same if `is_valid` holds, with nobody else between the answer and the seq; else gives none.
+    /// Gives the next seq to an entry if `is_valid` holds, with nobody else between the answer and the seq, and logs it;
+    /// else gives none.
     ///
     /// # Errors
     /// As above.
@@ -120,8 +121,8 @@ impl Sequencer {
         self.installed_run(seq, seq, foundation);
     }
 
-    /// The same of calls that were logged together: `promised` moves over all of them at once, because a
-    /// snapshot that becomes a checkpoint has to stand between two batches of the log.
+    /// Says that the writes of calls that were logged together are installed: `promised` moves over all of them at
+    /// once, because a snapshot that becomes a checkpoint has to stand between two batches of the log.
     pub fn installed_run(&self, first: Seq, last: Seq, foundation: &Foundation) {
         let has_room = || last.0 - foundation.promised().0 < RING;
         if !has_room() {

@@ -61,7 +61,7 @@ impl Shared {
         self.collected()
     }
 
-    /// The same, as it was found last.
+    /// Up to where nobody reads any more, as it was found last.
     pub fn collected(&self) -> Seq {
         Seq(self.collected.load(Acquire))
     }

@@ -302,7 +302,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         self.call(&coming.call, &[], place, at, &mut Company::Neither);
     }
 
-    /// The same of a call that was logged at `seq` and has not been looked at; gives what became of it.
+    /// Runs a call that was logged at `seq` and has not been looked at; gives what became of it.
     pub fn run_in_turn(&mut self, seq: Seq, call: &Call<'a>, place: u32) -> Outcomes {
         self.order = Order::Placed(seq);
         self.decode(call);

@@ -33,9 +33,9 @@ pub enum Image<'a> {
 
 /// A row that the call has written.
 pub struct Write<'a> {
-    /// Its table.
+    /// The row's table.
     pub table: &'a Arc<Table>,
-    /// Its record.
+    /// The row's record.
     pub record: &'a Record,
     /// What it is now.
     pub image: Image<'a>,

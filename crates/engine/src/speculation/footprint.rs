@@ -36,7 +36,7 @@ impl Footprint {
         self.rows.iter().map(|(_, key)| key.len() + NOTE_BYTES).sum()
     }
 
-    /// Its tables.
+    /// The footprint's tables.
     pub fn tables(&self) -> BTreeSet<TableId> {
         self.rows.iter().map(|(table, _)| *table).chain(self.scanned.iter().copied()).collect()
     }

@@ -98,7 +98,7 @@ pub fn speculate(
 /// A row at one seq.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowAt {
-    /// Its values, if it is there.
+    /// The row's values, if it is there.
     pub values: Option<Vec<Value>>,
     /// The call that wrote it last; 0 if none ever has.
     pub seq: Seq,

@@ -36,7 +36,7 @@ pub(super) struct Hub {
 /// One node in the life it has now, or had last.
 #[derive(Debug, Default)]
 struct Node {
-    /// Its lives so far, this one included.
+    /// The node's lives so far, this one included.
     life: u64,
     is_alive: bool,
     inbox: VecDeque<(NodeId, Vec<u8>)>,
@@ -60,7 +60,7 @@ struct InFlight {
     to: NodeId,
     /// The life of the receiver that the message was sent to.
     life: u64,
-    /// Its place among the messages of its link.
+    /// The message's place among those of its link.
     number: u64,
     is_copy: bool,
     message: Vec<u8>,
