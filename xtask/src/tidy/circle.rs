@@ -168,10 +168,7 @@ fn paths_in(line: &str, module: &str) -> Vec<String> {
             match after.strip_prefix('{') {
                 Some(list) => {
                     let list = list.split('}').next().unwrap_or(list);
-                    paths.extend(
-                        list.split(',')
-                            .map(|item| whole(&item[..name(item.trim_start()).min(item.len())].trim())),
-                    );
+                    paths.extend(list.split(',').map(str::trim).map(|item| whole(&item[..name(item)])));
                 }
                 None => paths.push(whole("")),
             }

@@ -117,8 +117,8 @@ pub unsafe fn put(write: &Write<'_>, seq: Seq, collected: Seq, trail: &mut Trail
     Some(pushed)
 }
 
-/// Puts a row that only readers at their seqs meet where others see it: numbers [take turns](Version::of_number_with_twin)
-/// then, and a record whose numbers do is in no trail.
+/// Puts a row that only readers at their seqs meet where others see it: numbers [take
+/// turns](Version::of_number_with_twin) then, and a record whose numbers do is in no trail.
 ///
 /// # Safety
 /// As [`put`]. Whoever reads the record without a snapshot comes before the writer or after.

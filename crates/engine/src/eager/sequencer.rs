@@ -55,8 +55,8 @@ impl Sequencer {
         self.append_run(foundation, 1, payload)
     }
 
-    /// Gives the next seq to an entry if `is_valid` holds, with nobody else between the answer and the seq, and logs it;
-    /// else gives none.
+    /// Gives the next seq to an entry if `is_valid` holds, with nobody else between the answer and the seq, and logs
+    /// it; else gives none.
     ///
     /// # Errors
     /// As above.

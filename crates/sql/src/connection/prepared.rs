@@ -195,7 +195,7 @@ impl Prepared {
 /// What comes of lowering a statement that is right to a program.
 enum Lowering {
     /// The program.
-    Program(Program),
+    Program(Box<Program>),
     /// No program can express the statement.
     Inexpressible,
     /// The program would be larger than programs may be; how, if queries cannot run the statement either.
@@ -203,7 +203,7 @@ enum Lowering {
 }
 
 impl Program {
-    fn new(
+    fn lower(
         database: &Database,
         catalog: &Catalog,
         source: &ast::Statement,
@@ -223,7 +223,7 @@ impl Program {
             Err(error) if error.state() == SqlState::PROGRAM_LIMIT => return Ok(Lowering::TooLarge(error)),
             statement => statement?,
         };
-        Ok(Lowering::Program(Program {
+        Ok(Lowering::Program(Box::new(Program {
             lowered,
             statement,
             source: source.clone(),
@@ -231,7 +231,7 @@ impl Program {
             types: Vec::new(),
             has_own_clock: types.has_own_clock,
             variants: Mutex::default(),
-        }))
+        })))
     }
 
     /// The program for parameters of which these are null.
@@ -273,8 +273,8 @@ impl Program {
             types.allow_null(index);
         }
         types.has_own_clock = self.has_own_clock;
-        let made = match Program::new(database, catalog, &self.source, &self.text, &mut types, None)? {
-            Lowering::Program(made) => Arc::new(made),
+        let made = match Program::lower(database, catalog, &self.source, &self.text, &mut types, None)? {
+            Lowering::Program(made) => Arc::new(*made),
             Lowering::TooLarge(error) => return Err(error),
             Lowering::Inexpressible => {
                 return Err(Error::new(SqlState::NOT_SUPPORTED, "null for this parameter is not supported"));
@@ -459,7 +459,7 @@ impl Plan {
         }
         let mut types = ParameterTypes::new(given);
         types.has_own_clock = !session.text_style().is_usual();
-        let program = Program::new(database, catalog, statement, &source, &mut types, form)
+        let program = Program::lower(database, catalog, statement, &source, &mut types, form)
             .map_err(|error| crate::bind::wording::in_words(error, catalog));
         let (program, too_large) = match program? {
             Lowering::Program(program) => (Some(program), None),
@@ -485,7 +485,7 @@ impl Plan {
                 tables: lowered.locks(catalog),
                 names,
                 writes: !lowered.writes.is_empty(),
-                body: Body::Program(Arc::new(program)),
+                body: Body::Program(Arc::new(*program)),
             }));
         }
         let error = match Plan::of_query(database, catalog, statement, given, session) {

@@ -33,7 +33,7 @@ pub fn definitions() -> Vec<Definition> {
         define("jsonb_build_array(any...) jsonb null", |a, call| jsonb(array(a, call))),
         define("json_object(text[]) json", |a, _| {
             let texts = elements_at(a, 0);
-            if texts.len() % 2 != 0 {
+            if !texts.len().is_multiple_of(2) {
                 return Err(Error::new(SqlState(*b"2202E"), "array must have even number of elements"));
             }
             let (keys, values) = texts.chunks(2).map(|pair| (pair[0].clone(), pair[1].clone())).unzip();
@@ -49,7 +49,7 @@ pub fn definitions() -> Vec<Definition> {
         define("jsonb_pretty(jsonb) text", |a, _| {
             serde_json::to_string_pretty(&parsed(a, 0)?)
                 .map(Value::Text)
-                .map_err(|error| Error::new(SqlState(*b"XX000"), &error.to_string()))
+                .map_err(|error| Error::new(SqlState(*b"XX000"), error.to_string()))
         }),
         define("json_strip_nulls(json) json", |a, _| Ok(Value::Text(stripped(parsed(a, 0)?).to_string()))),
         define("jsonb_strip_nulls(jsonb) jsonb", |a, _| Ok(Value::Text(printed(&stripped(parsed(a, 0)?))))),
