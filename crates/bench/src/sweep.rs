@@ -146,8 +146,8 @@ impl Sweep<'_> {
         self.measure(laboratory, 1, 1)
     }
 
-    /// The same with the points of an engine in turn, in so many rounds, panels over the same rows together: for what
-    /// is claimed along its lines, whatever the others do. A machine that becomes slower or faster for a while does
+    /// Measures the points of an engine in turn, in so many rounds, panels over the same rows together: for what is
+    /// claimed along its lines, whatever the others do. A machine that becomes slower or faster for a while does
     /// so for all points alike.
     ///
     /// # Errors

@@ -59,7 +59,7 @@ pub struct Deferred {
     state: AtomicU8,
     /// Versions of this call that nothing has overwritten yet; the lane alone counts.
     pub live: AtomicU32,
-    /// Its place in the order.
+    /// The call's place in the order.
     pub seq: Seq,
     /// Its code; it lives as long as the call is not done.
     pub variant: NonNull<Variant>,

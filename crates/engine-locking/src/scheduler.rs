@@ -36,7 +36,7 @@ pub const IN_PROGRESS_MAX: usize = 1 << 10;
 
 /// A call that has all its locks.
 pub struct Ready {
-    /// Its place in the order.
+    /// The call's place in the order.
     pub seq: Seq,
     /// Its logged time.
     pub time_us: i64,
@@ -50,7 +50,7 @@ pub struct Ready {
 
 /// A call that has run.
 pub struct Ended {
-    /// Its place in the order.
+    /// The call's place in the order.
     pub seq: Seq,
     /// Its locks.
     pub locks: LockSet,

@@ -30,7 +30,7 @@ impl Demand {
 pub struct Flow {
     /// The call, with whoever waits for it.
     pub work: Arc<Work>,
-    /// Its place in the order.
+    /// The call's place in the order.
     pub place: Place,
     /// The partitions that it touches.
     pub partitions: PartitionSet,

@@ -53,13 +53,13 @@ pub fn convert(value: &Value, from: &SqlType, to: &SqlType, style: &TextStyle, f
             value => integer(value.as_integer().unwrap_or(0).into()),
         },
         (T::Real, value) => {
-            let single = double(value) as f32;
+            let single = value.as_double().unwrap_or_default() as f32;
             if single.is_infinite() && !matches!(value, Value::Double(v) if v.is_infinite()) {
                 return Err(Error::new(SqlState::OUT_OF_RANGE, "value out of range: overflow"));
             }
             Ok(Value::Double(single.into()))
         }
-        (T::Double, value) => Ok(Value::Double(double(value))),
+        (T::Double, value) => Ok(value.as_double().unwrap_or_default().into()),
         (T::Numeric(_), value) => {
             let decimal = match value {
                 Value::Numeric(decimal) => *decimal,
@@ -88,13 +88,10 @@ pub fn convert(value: &Value, from: &SqlType, to: &SqlType, style: &TextStyle, f
         }
         (T::Date, Value::Timestamp(i64::MAX)) => Ok(Value::Date(i32::MAX)),
         (T::Date, Value::Timestamp(i64::MIN)) => Ok(Value::Date(i32::MIN)),
-        (T::Timestamp | T::TimestampTz, Value::Date(i32::MAX)) => Ok(Value::Timestamp(i64::MAX)),
-        (T::Timestamp | T::TimestampTz, Value::Date(i32::MIN)) => Ok(Value::Timestamp(i64::MIN)),
         (T::Date, Value::Timestamp(micros)) => i32::try_from(micros.div_euclid(DAY_MICROS))
             .map(Value::Date)
             .map_err(|_| calendar::out_of_range("date")),
-        (T::Timestamp | T::TimestampTz, Value::Date(days)) => i64::from(*days)
-            .checked_mul(DAY_MICROS)
+        (T::Timestamp | T::TimestampTz, day @ Value::Date(_)) => calendar::moment_of_value(day)
             .map(Value::Timestamp)
             .ok_or_else(|| calendar::out_of_range("timestamp")),
         (T::Time, Value::Timestamp(micros)) => Ok(Value::BigInt(micros.rem_euclid(DAY_MICROS))),
@@ -113,15 +110,6 @@ pub fn convert(value: &Value, from: &SqlType, to: &SqlType, style: &TextStyle, f
             rows.collect::<Result<_>>().map(Value::List)
         }
         (_, value) => Ok(value.clone()),
-    }
-}
-
-/// A number as binary64; 0 of what is none.
-fn double(value: &Value) -> f64 {
-    match value {
-        Value::Double(value) => *value,
-        Value::Numeric(decimal) => decimal.to_f64(),
-        other => other.as_integer().unwrap_or_default() as f64,
     }
 }
 

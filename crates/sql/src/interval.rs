@@ -4,12 +4,8 @@
 //! fractions of a unit goes into the smaller parts: half a month is 15 days, half a day is 12 hours, half a year six
 //! months.
 
-use fabius_value::{Error, Result, SqlState, Value, calendar};
-
-const SECOND: i64 = 1_000_000;
-const MINUTE: i64 = 60 * SECOND;
-const HOUR: i64 = 60 * MINUTE;
-const DAY: i64 = 24 * HOUR;
+use fabius_value::calendar::{self, DAY_MICROS, HOUR_MICROS, MINUTE_MICROS, SECOND_MICROS};
+use fabius_value::{DateField, Error, Result, SqlState, Value};
 
 /// A span of time by its three parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,95 +87,60 @@ impl Interval {
 
     /// Microseconds, for comparisons: a month is 30 days, a day 24 hours.
     pub fn span(self) -> i128 {
-        (i128::from(self.months) * 30 + i128::from(self.days)) * i128::from(DAY) + i128::from(self.micros)
+        (i128::from(self.months) * 30 + i128::from(self.days)) * i128::from(DAY_MICROS)
+            + i128::from(self.micros)
     }
 
     /// An interval of a literal with a field behind it, `interval '1.5' month`: what is smaller than the field goes.
     pub fn cut(self, field: &str) -> Interval {
-        match field.to_ascii_lowercase().trim_end_matches('s') {
+        match DateField::parse_unit(field) {
             // A fraction of a second stays.
-            "second" => self,
-            field => self.truncated(field).unwrap_or(self),
+            None | Some(DateField::Second) => self,
+            Some(field) => self.truncated(field).unwrap_or(self),
         }
     }
 
     /// Without what is smaller than a field; `None` if intervals have no such field.
-    pub fn truncated(self, field: &str) -> Option<Interval> {
+    pub fn truncated(self, field: DateField) -> Option<Interval> {
         let Interval { months, days, micros } = self;
         let years =
             |count: i32| Interval { months: months / (12 * count) * (12 * count), days: 0, micros: 0 };
         let time = |unit: i64| Interval { months, days, micros: micros / unit * unit };
-        Some(match field.trim_end_matches('s') {
-            "millennium" | "millennia" => years(1000),
-            "century" | "centurie" => years(100),
-            "decade" => years(10),
-            "year" => years(1),
-            "quarter" => Interval { months: months / 3 * 3, days: 0, micros: 0 },
-            "month" => Interval { months, days: 0, micros: 0 },
-            "day" => Interval { months, days, micros: 0 },
-            "hour" => time(HOUR),
-            "minute" => time(MINUTE),
-            "second" => time(SECOND),
-            "millisecond" => time(SECOND / 1000),
-            "microsecond" => self,
+        Some(match field {
+            DateField::Millennium => years(1000),
+            DateField::Century => years(100),
+            DateField::Decade => years(10),
+            DateField::Year => years(1),
+            DateField::Quarter => Interval { months: months / 3 * 3, days: 0, micros: 0 },
+            DateField::Month => Interval { months, days: 0, micros: 0 },
+            DateField::Day => Interval { months, days, micros: 0 },
+            DateField::Hour => time(HOUR_MICROS),
+            DateField::Minute => time(MINUTE_MICROS),
+            DateField::Second => time(SECOND_MICROS),
+            DateField::Milliseconds => time(SECOND_MICROS / 1000),
+            DateField::Microseconds => self,
             _ => return None,
         })
     }
 }
 
-/// What a number in an interval counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unit {
-    Microsecond,
-    Millisecond,
-    Second,
-    Minute,
-    Hour,
-    Day,
-    Week,
-    Month,
-    Year,
-    Decade,
-    Century,
-    Millennium,
+/// The unit by its name: all that moments can be cut to but quarters, which no number counts.
+fn unit_of_word(word: &str) -> Option<DateField> {
+    DateField::parse_unit(word).filter(|unit| *unit != DateField::Quarter)
 }
 
-impl Unit {
-    fn of_word(word: &str) -> Option<Unit> {
-        Some(match word {
-            "us" | "usec" | "usecs" | "usecond" | "useconds" | "microsecond" | "microseconds" => {
-                Unit::Microsecond
-            }
-            "ms" | "msec" | "msecs" | "msecond" | "mseconds" | "millisecond" | "milliseconds" => {
-                Unit::Millisecond
-            }
-            "s" | "sec" | "secs" | "second" | "seconds" => Unit::Second,
-            "m" | "min" | "mins" | "minute" | "minutes" => Unit::Minute,
-            "h" | "hr" | "hrs" | "hour" | "hours" => Unit::Hour,
-            "d" | "day" | "days" => Unit::Day,
-            "w" | "week" | "weeks" => Unit::Week,
-            "mon" | "mons" | "month" | "months" => Unit::Month,
-            "y" | "yr" | "yrs" | "year" | "years" => Unit::Year,
-            "dec" | "decs" | "decade" | "decades" => Unit::Decade,
-            "c" | "cent" | "century" | "centuries" => Unit::Century,
-            "mil" | "mils" | "millennium" | "millennia" => Unit::Millennium,
-            _ => return None,
-        })
-    }
-
-    /// By the letter that ISO 8601 has for it.
-    fn of_letter(letter: u8, is_time: bool) -> Option<Unit> {
-        Some(match (letter, is_time) {
-            (b'Y', false) => Unit::Year,
-            (b'M', false) => Unit::Month,
-            (b'W', false) => Unit::Week,
-            (b'D', false) => Unit::Day,
-            (b'H', true) => Unit::Hour,
-            (b'M', true) => Unit::Minute,
-            (b'S', true) => Unit::Second,
-            _ => return None,
-        })
-    }
+/// The unit by the letter that ISO 8601 has for it.
+fn unit_of_letter(letter: u8, is_time: bool) -> Option<DateField> {
+    Some(match (letter, is_time) {
+        (b'Y', false) => DateField::Year,
+        (b'M', false) => DateField::Month,
+        (b'W', false) => DateField::Week,
+        (b'D', false) => DateField::Day,
+        (b'H', true) => DateField::Hour,
+        (b'M', true) => DateField::Minute,
+        (b'S', true) => DateField::Second,
+        _ => return None,
+    })
 }
 
 /// A number with its sign: the whole and the part behind the point, both with that sign.
@@ -215,26 +176,27 @@ struct Sum {
 }
 
 impl Sum {
-    fn add(&mut self, number: Number, unit: Unit) -> Option<()> {
+    fn add(&mut self, number: Number, unit: DateField) -> Option<()> {
         match unit {
-            Unit::Microsecond => self.add_micros(number, 1),
-            Unit::Millisecond => self.add_micros(number, 1000),
-            Unit::Second => self.add_micros(number, SECOND),
-            Unit::Minute => self.add_micros(number, MINUTE),
-            Unit::Hour => self.add_micros(number, HOUR),
-            Unit::Day => {
+            DateField::Microseconds => self.add_micros(number, 1),
+            DateField::Milliseconds => self.add_micros(number, 1000),
+            DateField::Second => self.add_micros(number, SECOND_MICROS),
+            DateField::Minute => self.add_micros(number, MINUTE_MICROS),
+            DateField::Hour => self.add_micros(number, HOUR_MICROS),
+            DateField::Day => {
                 self.days = self.days.checked_add(number.whole)?;
-                self.add_micros(Number { whole: 0, ..number }, DAY)
+                self.add_micros(Number { whole: 0, ..number }, DAY_MICROS)
             }
-            Unit::Week => self.add_days(number, 7),
-            Unit::Month => {
+            DateField::Week => self.add_days(number, 7),
+            DateField::Month => {
                 self.months = self.months.checked_add(number.whole)?;
                 self.add_days(Number { whole: 0, ..number }, 30)
             }
-            Unit::Year => self.add_months(number, 12),
-            Unit::Decade => self.add_months(number, 120),
-            Unit::Century => self.add_months(number, 1200),
-            Unit::Millennium => self.add_months(number, 12_000),
+            DateField::Year => self.add_months(number, 12),
+            DateField::Decade => self.add_months(number, 120),
+            DateField::Century => self.add_months(number, 1200),
+            DateField::Millennium => self.add_months(number, 12_000),
+            _ => None,
         }
     }
 
@@ -248,7 +210,7 @@ impl Sum {
         let days = number.part * each as f64;
         self.days =
             self.days.checked_add(number.whole.checked_mul(each)?)?.checked_add(days.trunc() as i64)?;
-        self.add_micros(Number { whole: 0, part: days.fract() }, DAY)
+        self.add_micros(Number { whole: 0, part: days.fract() }, DAY_MICROS)
     }
 
     fn add_micros(&mut self, number: Number, each: i64) -> Option<()> {
@@ -329,8 +291,8 @@ fn worded_sum(text: &str) -> std::result::Result<Sum, Refusal> {
     if words.is_empty() {
         return Err(Refusal::Syntax);
     }
-    let mut seen: Vec<Unit> = Vec::new();
-    let mut note = |unit: Unit| {
+    let mut seen: Vec<DateField> = Vec::new();
+    let mut note = |unit: DateField| {
         let is_new = !seen.contains(&unit);
         seen.push(unit);
         if is_new { Ok(()) } else { Err(Refusal::Syntax) }
@@ -340,21 +302,21 @@ fn worded_sum(text: &str) -> std::result::Result<Sum, Refusal> {
         rest = tail;
         let digits = word.trim_start_matches(['-', '+']);
         if digits.contains(':') {
-            [Unit::Hour, Unit::Minute, Unit::Second].into_iter().try_for_each(&mut note)?;
+            [DateField::Hour, DateField::Minute, DateField::Second].into_iter().try_for_each(&mut note)?;
             add_clock(&mut sum, word)?;
         } else if let Some((years, months)) = digits.split_once('-') {
-            note(Unit::Year)?;
-            note(Unit::Month)?;
+            note(DateField::Year)?;
+            note(DateField::Month)?;
             add_years_and_months(&mut sum, word.starts_with('-'), years, months)?;
         } else {
             let number = Number::of_text(word).ok_or(Refusal::Syntax)?;
             let unit = match rest {
                 // What a number counts if it does not say: days before a time, else seconds.
-                [] => Unit::Second,
-                [next, ..] if next.contains(':') => Unit::Day,
+                [] => DateField::Second,
+                [next, ..] if next.contains(':') => DateField::Day,
                 [next, ..] => {
                     rest = &rest[1..];
-                    Unit::of_word(next).ok_or(Refusal::Syntax)?
+                    unit_of_word(next).ok_or(Refusal::Syntax)?
                 }
             };
             note(unit)?;
@@ -417,9 +379,9 @@ fn add_clock(sum: &mut Sum, word: &str) -> std::result::Result<(), Refusal> {
     }
     let mut clock = Sum::default();
     let total = clock
-        .add(hours, Unit::Hour)
-        .and_then(|()| clock.add(minutes, Unit::Minute))
-        .and_then(|()| clock.add(seconds, Unit::Second))
+        .add(hours, DateField::Hour)
+        .and_then(|()| clock.add(minutes, DateField::Minute))
+        .and_then(|()| clock.add(seconds, DateField::Second))
         .and_then(|()| sum.micros.checked_add(if is_negative { -clock.micros } else { clock.micros }));
     sum.micros = total.ok_or(Refusal::Range)?;
     Ok(())
@@ -438,7 +400,9 @@ fn iso_sum(text: &str) -> std::result::Result<Sum, Refusal> {
     let dashed: Vec<&str> = days.split('-').collect();
     match dashed.as_slice() {
         [years, months, of_month] if days.as_bytes().iter().all(|b| b.is_ascii_digit() || *b == b'-') => {
-            for (field, unit) in [(years, Unit::Year), (months, Unit::Month), (of_month, Unit::Day)] {
+            for (field, unit) in
+                [(years, DateField::Year), (months, DateField::Month), (of_month, DateField::Day)]
+            {
                 let number = Number::of_text(field).ok_or(Refusal::Syntax)?;
                 sum.add(number, unit).ok_or(Refusal::Range)?;
             }
@@ -458,7 +422,7 @@ fn add_designated(sum: &mut Sum, text: &str, is_time: bool) -> std::result::Resu
     while !rest.is_empty() {
         let at = rest.find(|c: char| c.is_ascii_alphabetic()).ok_or(Refusal::Syntax)?;
         let number = Number::of_text(&rest[..at]).ok_or(Refusal::Syntax)?;
-        let unit = Unit::of_letter(rest.as_bytes()[at], is_time).ok_or(Refusal::Syntax)?;
+        let unit = unit_of_letter(rest.as_bytes()[at], is_time).ok_or(Refusal::Syntax)?;
         sum.add(number, unit).ok_or(Refusal::Range)?;
         rest = &rest[at + 1..];
     }

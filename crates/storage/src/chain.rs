@@ -232,8 +232,8 @@ pub unsafe fn resolve(version: &Version, types: &[DataType]) {
 /// Whether any of `columns`, read from `version` downwards, meets a sticky of someone other than
 /// `own`, which has not run; gives its deferred call.
 ///
-/// Its own versions are those that name it and are open: one that is settled may name a call that is gone, whose
-/// address `own` has now.
+/// The versions of `own` are those that name it and are open: one that is settled may name a call that is gone,
+/// whose address `own` has now.
 ///
 /// # Safety
 /// As [`read`].

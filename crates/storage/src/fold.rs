@@ -166,8 +166,8 @@ impl Retired {
         }
     }
 
-    /// The same without telling the collector, for a thread that others wait for: it flushes the guard when they do
-    /// not any more.
+    /// Hands everything to the epoch's garbage collector without telling it, for a thread that others wait for: it
+    /// flushes the guard when they do not any more.
     pub fn hand_over_unsaid(&mut self, guard: &Guard) {
         if !self.is_empty() {
             let batch = std::mem::take(self);

@@ -158,8 +158,8 @@ impl Record {
         self.is_due(|pushes| pushes < BLIND_PUSHES_MAX && self.is_fold_vain(collected))
     }
 
-    /// The same where others shorten most chains: what they leave is to be merged, and what they do not come to
-    /// shortened.
+    /// Counts a push where others shorten most chains, and says whether the chain is worth folding here all the same:
+    /// what they leave is to be merged, and what they do not come to shortened.
     #[inline]
     pub fn is_fold_overdue(&self, collected: Seq) -> bool {
         let (least, most) = BLIND_PUSHES_BESIDE_OTHERS;

@@ -90,7 +90,7 @@ enum Mask {
 /// The contents of a version to be made.
 #[derive(Clone, Copy, Debug)]
 pub struct Contents<'r, 'a> {
-    /// Its place in the order.
+    /// The version's place in the order.
     pub seq: Seq,
     /// Columns with values, in ascending order in `values`.
     pub values_mask: ColumnMask,
@@ -510,7 +510,7 @@ impl Version {
             && below.next() == self.base()
     }
 
-    /// Its place in the order.
+    /// The version's place in the order.
     #[inline]
     pub fn seq(&self) -> Seq {
         Seq(self.seq_and_flags.load(Relaxed) & ((1 << SEQ_BITS) - 1))

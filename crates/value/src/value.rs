@@ -64,6 +64,15 @@ impl Value {
         }
     }
 
+    /// The nearest binary64 of any number.
+    pub fn as_double(&self) -> Option<f64> {
+        match self {
+            Value::Double(v) => Some(*v),
+            Value::Numeric(v) => Some(v.to_f64()),
+            other => other.as_integer().map(|v| v as f64),
+        }
+    }
+
     /// What the value is, for messages: `bigint`, `text`, `null`, `list`.
     pub fn type_name(&self) -> &'static str {
         match self {
@@ -107,7 +116,7 @@ impl Value {
                 .map(Value::Numeric)
                 .ok_or_else(out_of_range)
         };
-        let number = self.as_integer();
+        let (number, double) = (self.as_integer(), self.as_double());
         match (data_type.family(), self) {
             (_, Value::Null) => Ok(Value::Null),
             (_, Value::List(_)) => Err(self.no_cast(data_type)),
@@ -126,9 +135,7 @@ impl Value {
             (Family::Numeric, _) if number.is_some() => {
                 numeric(number.map(|v| Decimal { mantissa: v.into(), scale: 0 }))
             }
-            (Family::Double, Value::Double(v)) => Ok(Value::Double(*v)),
-            (Family::Double, Value::Numeric(v)) => Ok(Value::Double(v.to_f64())),
-            (Family::Double, _) if number.is_some() => Ok(Value::Double(number.unwrap_or_default() as f64)),
+            (Family::Double, _) if double.is_some() => Ok(double.into()),
             (Family::Text, Value::Bytea(_)) => Err(self.no_cast(data_type)),
             (Family::Text, Value::Text(v)) => fit_text(v, data_type).map(|v| Value::Text(v.into())),
             (Family::Text, other) => {

@@ -26,7 +26,7 @@ impl Value {
                 Some(decimal) => Value::Numeric(decimal).cast(data_type),
                 None => Err(no_numeric(text)),
             },
-            Family::Double => double(text, &name).map(Value::Double),
+            Family::Double => double(text).map(Value::Double),
             Family::Text => fit_text(text, data_type).map(|text| Value::Text(text.into())),
             Family::Bytea => bytes(text).map(Value::Bytea),
             Family::Date => match moment_text::read_date(text, DateOrder::MonthDay) {
@@ -115,11 +115,23 @@ pub fn integer(text: &str, type_name: &str) -> Result<Option<i64>> {
     Ok(trimmed.parse().ok())
 }
 
-/// A binary64 number, or one of binary32 for the type `real`.
+/// A binary64 number.
 ///
 /// # Errors
 /// `22P02`; `22003` for a number that would become infinite or zero.
-pub fn double(text: &str, type_name: &str) -> Result<f64> {
+fn double(text: &str) -> Result<f64> {
+    float(text, "double precision", |value| value)
+}
+
+/// A binary32 number.
+///
+/// # Errors
+/// `22P02`; `22003` for a number that would become infinite or zero.
+pub fn real(text: &str) -> Result<f64> {
+    float(text, "real", |value| f64::from(value as f32))
+}
+
+fn float(text: &str, type_name: &str, rounded: impl Fn(f64) -> f64) -> Result<f64> {
     let trimmed = text.trim();
     match trimmed.to_ascii_lowercase().as_str() {
         "infinity" | "inf" | "+infinity" | "+inf" => return Ok(f64::INFINITY),
@@ -131,8 +143,7 @@ pub fn double(text: &str, type_name: &str) -> Result<f64> {
     if !unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         return Err(invalid(text, type_name));
     }
-    let value: f64 = trimmed.parse().map_err(|_| invalid(text, type_name))?;
-    let value = if type_name == "real" { f64::from(value as f32) } else { value };
+    let value = rounded(trimmed.parse().map_err(|_| invalid(text, type_name))?);
     let mantissa = unsigned.split(['e', 'E']).next().unwrap_or_default();
     let is_zero = !mantissa.contains(|c: char| ('1'..='9').contains(&c));
     if value.is_infinite() || (value == 0.0 && !is_zero) {
@@ -222,6 +233,6 @@ mod tests {
             let got = Value::parse(text, *data_type).map(|v| v.to_string()).map_err(|e| e.state());
             assert_eq!(got, expected.map(String::from), "{text:?} as {data_type}");
         }
-        assert_eq!(double("1e39", "real").unwrap_err().state(), SqlState::OUT_OF_RANGE);
+        assert_eq!(real("1e39").unwrap_err().state(), SqlState::OUT_OF_RANGE);
     }
 }

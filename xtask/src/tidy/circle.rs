@@ -16,7 +16,7 @@ fn judge(tree: &Tree, listed: &[(&str, usize)]) -> Vec<Finding> {
     let mut crates: BTreeMap<&str, Modules<'_>> = BTreeMap::new();
     for file in tree.ending(".rs") {
         if let Some((folder, path)) = file.path.split_once("/src/") {
-            crates.entry(folder).or_default().add(&file.path, path, &file.text);
+            crates.entry(folder).or_default().add(path, file.code());
         }
     }
     let mut findings = Vec::new();
@@ -47,8 +47,7 @@ struct Modules<'t> {
 
 impl<'t> Modules<'t> {
     /// Takes a file by its path below `src`; programs of their own (`bin`) are no modules of the crate.
-    fn add(&mut self, whole: &'t str, path: &'t str, text: &'t str) {
-        let path_below = &whole[whole.len() - path.len()..];
+    fn add(&mut self, path: &'t str, code: &'t str) {
         let stem = path.strip_suffix(".rs").unwrap_or(path);
         let stem = stem.strip_suffix("/mod").unwrap_or(stem);
         let module = match stem {
@@ -56,7 +55,7 @@ impl<'t> Modules<'t> {
             stem if stem.starts_with("bin/") || stem == "tests" || stem.ends_with("/tests") => return,
             stem => stem.replace('/', "::"),
         };
-        self.files.insert(module, (path_below, code_of(text)));
+        self.files.insert(module, (path, code));
     }
 
     /// The module whose file a path leads to: its longest beginning that is one.
@@ -130,11 +129,6 @@ fn reached_from<'m>(module: &str, uses: &BTreeMap<&'m str, BTreeSet<&'m str>>) -
         }
     }
     reached
-}
-
-/// A file's code without its tests.
-fn code_of(text: &str) -> &str {
-    text.find("#[cfg(test)]\nmod ").map_or(text, |end| &text[..end])
 }
 
 /// The modules and names that a line leads to, from the crate's root. Of a list in braces only what stands on the

@@ -16,6 +16,11 @@ pub struct SourceFile {
 }
 
 impl SourceFile {
+    /// Rust code without the module of its tests, which stands at the end.
+    pub fn code(&self) -> &str {
+        self.text.find("#[cfg(test)]\nmod ").map_or(&self.text, |end| &self.text[..end])
+    }
+
     /// Its lines, each with its number.
     pub fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         self.text.lines().enumerate().map(|(at, line)| (at + 1, line))

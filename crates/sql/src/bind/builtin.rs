@@ -9,7 +9,7 @@ use crate::functions::{FUNCTIONS, Kind};
 use crate::interval::Interval;
 use crate::sql_type::SqlType;
 use crate::type_rules::{Category, Context, category, is_integer, is_number};
-use fabius_value::{DataType, Value};
+use fabius_value::{DataType, DateField, Value, calendar};
 use sqlparser::ast;
 
 impl Binder<'_> {
@@ -115,34 +115,24 @@ impl Binder<'_> {
 
     /// `EXTRACT (field FROM moment)`.
     pub(super) fn extract(&mut self, field: &str, moment: Bound, place: Place) -> Bind<Bound> {
-        let moment = if moment.is_unknown() { self.resolve(moment, &SqlType::TimestampTz)? } else { moment };
         if category(&moment.sql_type) != Category::Moment {
             return beyond("EXTRACT of this type");
         }
         if moment.sql_type == SqlType::TimestampTz {
             self.in_utc()?;
         }
-        if let Some(Value::Timestamp(i64::MAX | i64::MIN)) = moment.value() {
+        if moment.value().and_then(calendar::moment_of_value).is_some_and(calendar::is_infinite) {
             return beyond("a field of an infinite moment");
         }
-        let field = field.trim_matches('\'').to_lowercase();
-        let scale = match field.as_str() {
-            "second" | "seconds" | "epoch" => 6,
-            "millisecond" | "milliseconds" => 3,
-            "year" | "month" | "day" | "hour" | "minute" | "dow" | "isodow" | "doy" | "week" | "quarter"
-            | "isoyear" | "decade" | "century" | "millennium" | "microseconds" => 0,
-            _ => return beyond(format!("EXTRACT of {field}")),
-        };
-        let is_time = matches!(
-            field.as_str(),
-            "hour" | "minute" | "second" | "seconds" | "millisecond" | "milliseconds" | "microseconds"
-        );
-        if is_time && moment.sql_type == SqlType::Date {
-            let message = format!("unit \"{field}\" not supported for type date");
+        let name = field.trim_matches('\'').to_lowercase();
+        let Some(field) = DateField::parse(&name) else { return beyond(format!("EXTRACT of {name}")) };
+        if field.is_time() && moment.sql_type == SqlType::Date {
+            let message = format!("unit \"{name}\" not supported for type date");
             return self.fail(b"0A000", message, place);
         }
+        let scale = field.extracted(moment.data_type).scale();
         let nullable = moment.nullable;
-        let parts = vec![tree::text(field), self.settled(moment)?];
+        let parts = vec![tree::text(name), self.settled(moment)?];
         let data_type = DataType::Numeric { precision: 38, scale };
         Ok(Bound::held_as(tree::call("extract", parts), SqlType::Numeric(None), nullable, data_type))
     }
@@ -158,8 +148,8 @@ impl Binder<'_> {
         if interval.months != 0 {
             value = tree::call("add_months", vec![value, tree::integer(interval.months.into())]);
         }
-        let day = i128::from(fabius_value::calendar::DAY_MICROS);
-        let micros = i128::from(interval.days) * day + i128::from(interval.micros);
+        let micros =
+            i128::from(interval.days) * i128::from(calendar::DAY_MICROS) + i128::from(interval.micros);
         if micros != 0 || interval.months == 0 {
             value =
                 tree::call("add_micros", vec![value, tree::cast(tree::integer(micros), DataType::BigInt)]);

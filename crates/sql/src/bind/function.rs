@@ -142,7 +142,7 @@ impl Binder<'_> {
                     true => (self.resolve(first, &SqlType::Text)?, second),
                     false => (first, second),
                 };
-                let sql_type = first.sql_type.of_nullif(&second.sql_type);
+                let sql_type = type_rules::nullif(&first.sql_type, &second.sql_type);
                 let (first, second) = self.comparable(first, "=", second, place)?;
                 let (first, second) = (self.settle(first)?, self.settle(second)?);
                 let equal = tree::binary(Op::Equal, first.expression.clone(), second.expression);

@@ -75,21 +75,21 @@ pub enum Body {
 
 /// A function.
 pub struct Definition {
-    /// Its name.
+    /// The function's name.
     pub name: String,
-    /// Its parameters.
+    /// What the function takes.
     pub parameters: Vec<Kind>,
     /// How many of the last parameters may be left out.
     pub optional: usize,
     /// Whether the last parameter may be given any number of times.
     pub is_variadic: bool,
-    /// Its result.
+    /// What the function gives.
     pub returns: Kind,
     /// Whether null as an argument makes the result null without asking.
     pub is_strict: bool,
     /// Whether the same arguments give the same result: always, within a statement, never.
     pub volatility: Volatility,
-    /// What it does.
+    /// How the result is computed.
     pub body: Body,
     /// The function of programs that does the same, by its name there.
     pub program: Option<&'static str>,
@@ -119,6 +119,16 @@ impl Definition {
 /// A function from its signature: `lower(text) text`, `round(numeric, int?) numeric`, `concat(any...) text`. Words
 /// behind it: `null` for a function that is asked about null too, `stable`, `volatile`.
 fn define(signature: &str, kernel: Kernel) -> Definition {
+    declare(signature, Body::OfValues(kernel))
+}
+
+/// A function, by its signature, that does what one of programs does.
+fn of_programs(signature: &str, function: Function) -> Definition {
+    let line = Signature::of(function).expect("a function of fixed types");
+    declare(signature, Body::OfPrograms(line)).in_programs(line.name)
+}
+
+fn declare(signature: &str, body: Body) -> Definition {
     let (name, rest) = signature.split_once('(').expect("a signature has parameters");
     let (parameters, rest) = rest.split_once(')').expect("a signature's parameters end");
     let mut words = rest.split_whitespace();
@@ -146,16 +156,9 @@ fn define(signature: &str, kernel: Kernel) -> Definition {
             () if flags.contains(&"stable") => Volatility::Stable,
             () => Volatility::Immutable,
         },
-        body: Body::OfValues(kernel),
+        body,
         program: None,
     }
-}
-
-/// A function, by its signature, that does what one of programs does.
-fn of_programs(signature: &str, function: Function) -> Definition {
-    let line = Signature::of(function).expect("a function of fixed types");
-    let definition = define(signature, |_, _| Ok(Value::Null)).in_programs(line.name);
-    Definition { body: Body::OfPrograms(line), ..definition }
 }
 
 /// All functions, by name.
@@ -193,11 +196,7 @@ pub(crate) fn integer_at(arguments: &[Value], at: usize) -> i64 {
 
 /// The number at a place of the arguments; 0 if it is none.
 pub(crate) fn double_at(arguments: &[Value], at: usize) -> f64 {
-    match arguments.get(at) {
-        Some(Value::Double(value)) => *value,
-        Some(Value::Numeric(value)) => value.to_f64(),
-        other => other.and_then(Value::as_integer).unwrap_or(0) as f64,
-    }
+    arguments.get(at).and_then(Value::as_double).unwrap_or_default()
 }
 
 /// The truth at a place of the arguments; false if it is none.

@@ -7,7 +7,7 @@ use crate::text_format::Zone;
 use fabius_value::calendar::{
     self, DAY_MICROS, Fields, HOUR_MICROS, MINUTE_MICROS, SECOND_MICROS, is_infinite,
 };
-use fabius_value::{DateField, Decimal, Error, Result, SqlState, Value};
+use fabius_value::{DataType, DateField, Decimal, Error, Result, SqlState, Value};
 
 /// All of them.
 pub fn definitions() -> Vec<Definition> {
@@ -49,16 +49,18 @@ pub fn definitions() -> Vec<Definition> {
         define("date_trunc(text, timestamptz) timestamptz", date_trunc).in_programs("date_trunc"),
         define("date_trunc(text, timestamptz, text) timestamptz", date_trunc),
         define("date_trunc(text, interval) interval", |a, _| {
-            let field = text_at(a, 0).to_lowercase();
-            if field.trim_end_matches('s') == "week" {
+            let name = text_at(a, 0).to_lowercase();
+            let field = DateField::parse_unit(&name);
+            if field == Some(DateField::Week) {
                 return Err(Error::new(
                     SqlState::NOT_SUPPORTED,
                     "unit \"week\" not supported for type interval",
                 )
                 .with_detail("Months usually have fractional weeks."));
             }
-            interval_at(a, 1).truncated(&field).map(Interval::into_value).ok_or_else(|| {
-                let message = format!("unit \"{field}\" not recognized for type interval");
+            let truncated = field.and_then(|field| interval_at(a, 1).truncated(field));
+            truncated.map(Interval::into_value).ok_or_else(|| {
+                let message = format!("unit \"{name}\" not recognized for type interval");
                 Error::new(SqlState::INVALID_PARAMETER, message)
             })
         }),
@@ -150,12 +152,8 @@ pub fn definitions() -> Vec<Definition> {
             let (days, micros) = (all / i128::from(DAY_MICROS), all % i128::from(DAY_MICROS));
             or_out_of_range(Interval::of_parts((days / 30) as i64, (days % 30) as i64, micros as i64))
         }),
-        define("isfinite(date) bool", |a, _| {
-            Ok(Value::Boolean(!matches!(a[0], Value::Date(i32::MAX | i32::MIN))))
-        }),
-        define("isfinite(timestamp) bool", |a, _| {
-            Ok(Value::Boolean(!matches!(a[0], Value::Timestamp(i64::MAX | i64::MIN))))
-        }),
+        define("isfinite(date) bool", |a, _| Ok(Value::Boolean(!is_infinite(moment_at(a, 0))))),
+        define("isfinite(timestamp) bool", |a, _| Ok(Value::Boolean(!is_infinite(moment_at(a, 0))))),
         define("isfinite(interval) bool", |_, _| Ok(Value::Boolean(true))),
         define("date_bin(interval, timestamp, timestamp) timestamp", date_bin),
         define("date_bin(interval, timestamptz, timestamptz) timestamptz", date_bin),
@@ -231,12 +229,9 @@ fn carried(above: i64, below: i64, unit: i64) -> (i64, i64) {
 
 fn moment_at(a: &[Value], at: usize) -> i64 {
     match a.get(at) {
-        Some(Value::Timestamp(micros)) => *micros,
-        Some(Value::Date(i32::MAX)) => i64::MAX,
-        Some(Value::Date(i32::MIN)) => i64::MIN,
-        Some(Value::Date(days)) => i64::from(*days) * DAY_MICROS,
         Some(Value::BigInt(micros)) => *micros,
-        _ => 0,
+        Some(value) => calendar::moment_of_value(value).unwrap_or_default(),
+        None => 0,
     }
 }
 
@@ -337,9 +332,10 @@ fn series(a: &[Value], call: &Call) -> Result<Value> {
     Ok(super::array_of(moments))
 }
 
-/// The scale that `extract` of a field has.
-pub fn extract_scale(field: &str) -> u8 {
-    DateField::parse(field).map_or(0, DateField::scale)
+/// The scale that `extract` of a field of a date, or of another moment or interval, has.
+pub fn extract_scale(field: &str, is_date: bool) -> u8 {
+    let from = if is_date { DataType::Date } else { DataType::Timestamp };
+    DateField::parse(field).map_or(0, |field| field.extracted(from).scale())
 }
 
 fn extract(a: &[Value], call: &Call) -> Result<Value> {
@@ -407,17 +403,20 @@ fn millionths(a: &[Value], call: &Call) -> Result<i128> {
     if let SqlType::Interval = sql_type {
         let Interval { months, days, micros } = interval_at(a, 1);
         let whole = |value: i64| i128::from(value) * 1_000_000;
-        return Ok(match name.trim_end_matches('s') {
-            "year" => whole((months / 12).into()),
-            "month" => whole((months % 12).into()),
-            "quarter" => whole((months % 12 / 3 + 1).into()),
-            "day" => whole(days.into()),
-            "hour" => whole(micros / HOUR_MICROS),
-            "minute" => whole(micros / (MINUTE_MICROS) % 60),
-            "second" => i128::from(micros % (MINUTE_MICROS)),
-            "millisecond" => i128::from(micros % (MINUTE_MICROS)) * 1000,
-            "microsecond" => whole(micros % (MINUTE_MICROS)),
-            "epoch" => {
+        return Ok(match DateField::parse(&name).ok_or_else(unknown)? {
+            DateField::Millennium => whole((months / 12_000).into()),
+            DateField::Century => whole((months / 1200).into()),
+            DateField::Decade => whole((months / 120).into()),
+            DateField::Year => whole((months / 12).into()),
+            DateField::Month => whole((months % 12).into()),
+            DateField::Quarter => whole((months % 12 / 3 + 1).into()),
+            DateField::Day => whole(days.into()),
+            DateField::Hour => whole(micros / HOUR_MICROS),
+            DateField::Minute => whole(micros / MINUTE_MICROS % 60),
+            DateField::Second => i128::from(micros % MINUTE_MICROS),
+            DateField::Milliseconds => i128::from(micros % MINUTE_MICROS) * 1000,
+            DateField::Microseconds => whole(micros % MINUTE_MICROS),
+            DateField::Epoch => {
                 let years = i128::from(months / 12) * 31_557_600_000_000;
                 years
                     + i128::from(months % 12) * 2_592_000_000_000

@@ -149,13 +149,7 @@ pub fn definitions() -> Vec<Definition> {
         define("setseed(float8) void volatile", |_, _| Ok(Value::Text(String::new()))),
         define("scale(numeric) int", |a, _| Ok(Value::Int(decimal_at(a).scale.into()))),
         define("trim_scale(numeric) numeric", |a, _| Ok(a[0].clone())),
-        define("min_scale(numeric) int", |a, _| {
-            let Decimal { mut mantissa, mut scale } = decimal_at(a);
-            while scale > 0 && mantissa % 10 == 0 {
-                (mantissa, scale) = (mantissa / 10, scale - 1);
-            }
-            Ok(Value::Int(scale.into()))
-        }),
+        define("min_scale(numeric) int", |a, _| Ok(Value::Int(decimal_at(a).trimmed().scale.into()))),
         define("lcm(numeric, numeric) numeric", |a, _| {
             let (one, other) = at_one_scale(a)?;
             let (x, y) = (one.mantissa.unsigned_abs(), other.mantissa.unsigned_abs());

@@ -8,7 +8,7 @@ use fabius_value::{Error, SqlState};
 /// An argument of a call, as far as it has a say in what is called.
 #[derive(Clone, Copy)]
 pub struct Argument<'a> {
-    /// Its type; [`SqlType::Unknown`] for a literal or parameter without one.
+    /// The argument's type; [`SqlType::Unknown`] for a literal or parameter without one.
     pub sql_type: &'a SqlType,
     /// Whether it is a number that shows itself as a name, which is not a text.
     pub is_named: bool,

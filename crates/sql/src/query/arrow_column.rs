@@ -83,11 +83,7 @@ pub fn column<'a>(values: impl ExactSizeIterator<Item = &'a Value>, sql_type: &S
         SqlType::Real | SqlType::Double => {
             let mut builder = Float64Builder::with_capacity(n);
             values.for_each(|value| {
-                builder.append_option(match value {
-                    Value::Double(v) => Some(*v),
-                    Value::Numeric(v) => Some(v.to_f64()),
-                    other => other.as_integer().map(|v| v as f64),
-                })
+                builder.append_option(value.as_double());
             });
             Arc::new(builder.finish())
         }

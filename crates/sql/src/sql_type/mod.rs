@@ -93,19 +93,6 @@ impl SqlType {
         })
     }
 
-    /// The type of `nullif(a, b)` for an `a` of this type: what the left side of `a = b` is taken for, as PostgreSQL
-    /// chooses the operator. The type that two unknown values have is not known either.
-    pub fn of_nullif(&self, other: &SqlType) -> SqlType {
-        use SqlType as T;
-        match (self, other) {
-            (T::Unknown, other) => other.clone(),
-            (T::VarChar(_), _) | (T::Char(_), T::Text) => T::Text,
-            (T::SmallInt | T::Int | T::BigInt, T::Numeric(_)) => T::Numeric(None),
-            (T::SmallInt | T::Int | T::BigInt | T::Numeric(_), T::Real | T::Double) => T::Double,
-            (left, _) => left.clone(),
-        }
-    }
-
     /// Whether values are stored as their text, which says nothing of their order.
     pub fn is_kept_as_text(&self) -> bool {
         matches!(self, SqlType::Interval | SqlType::Array(_))

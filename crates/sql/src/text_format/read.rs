@@ -29,7 +29,7 @@ pub fn read(text: &str, sql_type: &SqlType, style: &TextStyle, fit: Fit) -> Resu
         SqlType::Int => Value::parse(text, DataType::Int),
         SqlType::BigInt => Value::parse(text, DataType::BigInt),
         SqlType::Oid => oid(text),
-        SqlType::Real => value_text::double(text, "real").map(Value::Double),
+        SqlType::Real => value_text::real(text).map(Value::Double),
         SqlType::Double => Value::parse(text, DataType::Double),
         SqlType::Numeric(_) => {
             let decimal = Decimal::parse(text.trim()).ok_or_else(|| value_text::no_numeric(text))?;

@@ -7,7 +7,7 @@ use crate::functions::{Call, Definition, Kind};
 use crate::query::failure::{inbound, unsupported};
 use crate::query::functions::RowFunction;
 use crate::sql_type::SqlType;
-use crate::type_rules::is_integer;
+use crate::type_rules::{self, is_integer};
 use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::expr::Unnest;
 use datafusion::logical_expr::{Case, Expr};
@@ -273,7 +273,7 @@ impl Binder<'_> {
         let (Some(value), Some(other), None) = (arguments.next(), arguments.next(), arguments.next()) else {
             return Err(Error::new(SqlState::SYNTAX_ERROR, "NULLIF has two arguments"));
         };
-        let value = match value.sql_type.of_nullif(&other.sql_type) {
+        let value = match type_rules::nullif(&value.sql_type, &other.sql_type) {
             SqlType::Unknown => self.known(value)?,
             sql_type if sql_type == value.sql_type => value,
             sql_type => self.cast(value, &sql_type)?,
@@ -411,7 +411,8 @@ fn numeric_returned(name: &str, arguments: &[Typed]) -> SqlType {
         "to_number" => 10,
         "extract" => match arguments.first().map(|typed| &typed.expr) {
             Some(Expr::Literal(ScalarValue::Utf8(Some(field)), _)) => {
-                crate::functions::moment::extract_scale(&field.to_lowercase())
+                let is_date = arguments.get(1).is_some_and(|typed| typed.sql_type == SqlType::Date);
+                crate::functions::moment::extract_scale(field, is_date)
             }
             _ => 6,
         },
