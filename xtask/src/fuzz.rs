@@ -10,7 +10,7 @@ const DIFFERENTIAL: &str = "sql-differential";
 /// What is fuzzed. Targets of libFuzzer need nightly Rust and cargo-fuzz, and say so.
 #[derive(Args)]
 pub struct Options {
-    /// Its name; a wrong one is answered with all there are
+    /// The target's name; a wrong one is answered with all there are
     #[arg(value_name = "TARGET")]
     target: String,
     /// How long; for targets of libFuzzer

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 /// A line.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// Its name in the legend.
+    /// The series's name in the legend.
     pub name: String,
     /// Where it goes.
     pub points: Vec<(f64, f64)>,

@@ -16,7 +16,7 @@ const PAGE: &str = include_str!("../../../docs/engines.md");
 pub struct Entry {
     /// The engine.
     pub engine: EngineKind,
-    /// Its run, or what stopped it.
+    /// The engine's run, or what stopped it.
     pub outcome: Result<Report, Error>,
 }
 

@@ -62,7 +62,7 @@ pub const FIGURES: &[FigureKind] = &[
 /// A figure as `fabius bench list` shows it.
 #[derive(Clone, Copy)]
 pub struct FigureKind {
-    /// Its name, by paper and number.
+    /// The figure's name, by paper and number.
     pub id: &'static str,
     /// What it shows.
     pub title: &'static str,
@@ -139,7 +139,7 @@ impl Laboratory<'_> {
         self.target_with(engine, kind, settings, Durability::None)
     }
 
-    /// The same with a log that may be synced.
+    /// A database with the workload's rows, and a log that may be synced.
     ///
     /// # Errors
     /// As [`Laboratory::target`].
@@ -190,7 +190,7 @@ impl Laboratory<'_> {
         self.measure_on(self.threads, target, kind, settings, seconds, what)
     }
 
-    /// The same on another number of threads.
+    /// Runs the workload on a target for some time, on this number of threads.
     ///
     /// # Errors
     /// As [`Laboratory::measure`].

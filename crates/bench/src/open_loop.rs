@@ -49,7 +49,7 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// The same load at all times.
+    /// This load at all times.
     pub fn steady(tps: f64) -> Arrivals {
         Arrivals {
             base_tps: tps,

@@ -32,7 +32,7 @@ static RUNNING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 pub struct ServerProcess {
     /// What it is called in tables.
     pub name: String,
-    /// Its port on the loopback address.
+    /// The server's port on the loopback address.
     pub port: u16,
     /// The user to connect as.
     pub user: String,

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 pub enum Domain {
     /// A whole number in a range, both ends included.
     Integer(u64, u64),
-    /// The same, or `auto`: chosen to fit the rest of the run.
+    /// A whole number in a range, both ends included, or `auto`: chosen to fit the rest of the run.
     IntegerOrAuto(u64, u64),
     /// A number in a range, both ends included.
     Number(f64, f64),
-    /// The same, or one word that stands for a rule of the workload's own.
+    /// A number in a range, both ends included, or one word that stands for a rule of the workload's own.
     NumberOr(&'static str, f64, f64),
     /// One of a few words.
     Choice(&'static [&'static str]),
@@ -191,7 +191,7 @@ impl Settings {
         Err(Error::new(SqlState::INVALID_PARAMETER, message).with_detail(why).with_hint("leave it out"))
     }
 
-    /// The same settings with some more set; for figures, whose assignments are known to be right.
+    /// These settings with some more set: for figures, whose assignments are known to be right.
     ///
     /// # Panics
     /// If an assignment is not allowed.

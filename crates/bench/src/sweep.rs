@@ -79,13 +79,13 @@ impl Panel {
         Panel { title: title.into(), set, is_loaded_anew: false, durability: Durability::None }
     }
 
-    /// The same, with rows of its own.
+    /// This panel with rows of its own.
     #[must_use]
     pub fn loaded_anew(self) -> Panel {
         Panel { is_loaded_anew: true, ..self }
     }
 
-    /// The same, synced or not, with rows of its own.
+    /// This panel, synced or not, with rows of its own.
     #[must_use]
     pub fn durable(self, durability: Durability) -> Panel {
         Panel { durability, is_loaded_anew: true, ..self }
@@ -156,7 +156,7 @@ impl Sweep<'_> {
         self.measure(laboratory, 1, rounds)
     }
 
-    /// The same with all engines in turn at each point, in so many rounds over all points: a machine that becomes
+    /// Measures all engines in turn at each point, in so many rounds over all points: a machine that becomes
     /// slower or faster for a while does so for all engines and points alike. All databases are there at once.
     ///
     /// # Errors
@@ -344,7 +344,7 @@ impl Swept {
         self.claim_of(|sample| sample.throughput_tps, text, lines, judge, otherwise)
     }
 
-    /// The same about another number.
+    /// A claim, as [`Swept::claim`] has them, about another number than the throughput.
     pub fn claim_of(
         &self,
         number: impl Fn(&Sample) -> f64,

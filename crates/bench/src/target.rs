@@ -22,7 +22,7 @@ use std::sync::Arc;
 pub struct Target {
     /// The database; it has no threads of its own.
     pub database: Database,
-    /// Its engine.
+    /// The target's engine.
     pub engine: EngineKind,
     /// When callers are told.
     pub durability: Durability,

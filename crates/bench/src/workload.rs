@@ -24,7 +24,7 @@ pub const WORKLOADS: &[WorkloadKind] = &[
 /// A workload as `fabius bench list` shows it.
 #[derive(Clone, Copy)]
 pub struct WorkloadKind {
-    /// Its name.
+    /// The workload's name.
     pub name: &'static str,
     /// One line.
     pub summary: &'static str,
@@ -47,7 +47,7 @@ impl WorkloadKind {
         })
     }
 
-    /// Its settings with their defaults.
+    /// The workload's settings with their defaults.
     pub fn defaults(&self) -> Settings {
         Settings::new(self.name, self.settings)
     }

@@ -117,7 +117,7 @@ pub fn reserve(bytes: u64, goes_on: &mut dyn FnMut(usize) -> bool) -> Result<()>
     Ok(())
 }
 
-/// The same, showing how far it is, until the user does not want it any more.
+/// Takes memory as [`reserve`] does, showing how far it is, until the user does not want it any more.
 ///
 /// # Errors
 /// As [`reserve`].
@@ -128,7 +128,8 @@ pub fn reserve_visibly(bytes: u64, line: &Line, interrupt: &Interrupt) -> Result
     })
 }
 
-/// The same, but at most half of what is available: for those whom nobody has told how much there is.
+/// Takes memory as [`reserve_visibly`] does, but at most half of what is available: for those whom nobody has told how
+/// much there is.
 ///
 /// # Errors
 /// As [`reserve`].

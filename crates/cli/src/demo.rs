@@ -49,7 +49,7 @@ const PIECES_PER_CALL: f64 = 0.3 / 6.0 * 0.98;
 const PARTS: (f64, f64, f64) = (0.03, 0.12, 0.3);
 /// Memory taken before the sale for each second of the whole.
 const RESERVED_BYTES_PER_SECOND: f64 = 36e6;
-/// The same, at most.
+/// Memory taken before the sale, at most.
 const RESERVED_BYTES_MAX: u64 = 1 << 30;
 /// How often a line is printed where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(1);

@@ -32,7 +32,7 @@ pub struct ProposalId {
     pub node: u64,
     /// That node's life then: it draws another number whenever it starts.
     pub life: u64,
-    /// Its number in that life.
+    /// The proposal's number in that life.
     pub serial: u64,
 }
 

@@ -38,7 +38,7 @@ const FORMAT_VERSION: u32 = 1;
 /// One node of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// Its number.
+    /// The member's number.
     pub node: u64,
     /// Where the others reach it.
     pub address: String,

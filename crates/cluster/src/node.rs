@@ -52,7 +52,7 @@ struct Shared {
 /// How a node stands, and who is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
-    /// Its number.
+    /// The node's number.
     pub node: u64,
     /// How it stands to the others.
     pub standing: Standing,

@@ -16,7 +16,7 @@ pub struct Opening {
     collected: Collected,
     /// What the checkpoint has, as a sequence number.
     checkpoint: u64,
-    /// The same as a place in the log, once it has come by.
+    /// What the checkpoint has, as a place in the log, once it has come by.
     taken: Option<Point>,
 }
 

@@ -5,7 +5,7 @@
 pub struct Point {
     /// The sequence number of its last call (or definition, or what else takes one).
     pub seq: u64,
-    /// Its index.
+    /// The point's index.
     pub index: u64,
     /// The term in which a leader proposed it.
     pub term: u64,

@@ -41,7 +41,7 @@ pub const BATCH_BYTES: usize = 16 << 20;
 
 /// An entry that is agreed on.
 pub struct Agreed {
-    /// Its index.
+    /// The entry's index.
     pub index: u64,
     /// The sequence number of its first call.
     pub first_seq: Seq,

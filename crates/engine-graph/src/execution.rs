@@ -31,7 +31,7 @@ use fabius_storage::index::prefetch;
 
 /// Queues between one stage of bringing rows near and the next.
 const STRIDE: usize = 4;
-/// The same of calls.
+/// Calls between one stage of bringing rows near and the next.
 const CALL_STRIDE: u32 = 2;
 
 /// What the execution of a graph stands on.

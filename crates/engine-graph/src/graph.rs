@@ -34,7 +34,7 @@ pub const NONE: u32 = u32::MAX;
 pub struct Stamped<'a> {
     /// What is called.
     pub call: Call<'a>,
-    /// Its timestamp.
+    /// The call's timestamp.
     pub seq: Seq,
     /// Who has handed it in, and its place there; nobody if it comes from the log.
     pub batch: Option<(&'a Arc<Work>, u32)>,
@@ -44,7 +44,7 @@ pub struct Stamped<'a> {
 pub struct CallNode<'a> {
     /// The call.
     pub stamped: Stamped<'a>,
-    /// Its actions begin here, and end where the next call's begin.
+    /// The place of the call's first action; its actions end where the next call's begin.
     pub first_action: u32,
     /// Whether its actions are independent.
     pub is_independent: bool,

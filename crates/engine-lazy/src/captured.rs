@@ -27,7 +27,7 @@ pub struct CapturedRow {
     /// The newest version that the call sees, its own if it wrote the row; null if the row was
     /// missing.
     pub version: *const Version,
-    /// Its table.
+    /// The captured row's table.
     pub table: TableId,
     /// The record that the version is on, if the call is to fill it. A row that is captured again has none.
     pub record: Option<NonNull<Record>>,
@@ -40,7 +40,7 @@ pub struct Sticky {
     pub version: NonNull<Version>,
     /// The record that it is on.
     pub record: NonNull<Record>,
-    /// Its table.
+    /// The sticky's table.
     pub table: TableId,
 }
 
@@ -66,7 +66,7 @@ impl RowList {
         }
     }
 
-    /// Its words.
+    /// The list as words.
     pub fn words(&self) -> &[u64] {
         &self.0
     }

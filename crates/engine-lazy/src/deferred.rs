@@ -45,11 +45,11 @@ pub enum State {
     Pending,
     /// Claimed by a worker.
     Running,
-    /// Its versions are settled.
+    /// All its versions are settled.
     Done,
     /// It will never run.
     Dropped,
-    /// Its run has panicked, or one that it waited for.
+    /// A run has panicked: this call's, or one that it waited for.
     Failed,
 }
 
@@ -61,7 +61,7 @@ pub struct Deferred {
     pub live: AtomicU32,
     /// The call's place in the order.
     pub seq: Seq,
-    /// Its code; it lives as long as the call is not done.
+    /// The call's code, which lives as long as the call is not done.
     pub variant: NonNull<Variant>,
     /// Who waits for the returned values.
     pub ticket: Option<Arc<Ticket>>,
@@ -94,7 +94,7 @@ impl Counts {
 pub struct Leavings<'c, V> {
     /// The call's place in the order.
     pub seq: Seq,
-    /// Its code.
+    /// The call's code.
     pub variant: NonNull<Variant>,
     /// Who waits for the returned values.
     pub ticket: Option<Arc<Ticket>>,
@@ -109,7 +109,7 @@ pub struct Leavings<'c, V> {
 }
 
 impl Deferred {
-    /// Its state.
+    /// Where the call is in its life.
     #[inline]
     pub fn state(&self) -> State {
         match self.state.load(Acquire) {

@@ -55,7 +55,7 @@ const URGENT_CALLS: u32 = 64;
 /// Deferred calls that an idle thread runs before it looks around again.
 const IDLE_CALLS: u32 = 32;
 
-/// The same for a thread that waits for the lane, which should not wait for it.
+/// Deferred calls that a thread runs while it waits for the lane, which should not wait for it.
 const WAITING_CALLS: u32 = 4;
 
 /// How often the thread that has the lane next tries to take it before it sleeps: some 100 us, about a turn.

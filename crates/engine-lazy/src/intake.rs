@@ -110,7 +110,7 @@ impl<'a> Intake<'a> {
         (call, place.clone().map(|place| self.decoded.at(place)), self.rows(at))
     }
 
-    /// Its buffers, for another one.
+    /// The emptied buffers, for another intake.
     pub fn into_buffers(self) -> Buffers {
         Buffers {
             calls: emptied(self.calls),

@@ -28,9 +28,9 @@ use std::sync::Arc;
 /// A row as the now-phase knows it.
 #[derive(Clone, Copy)]
 pub struct NowRow<'a> {
-    /// Its record, `None` if the key was never seen.
+    /// The row's record, `None` if the key was never seen.
     pub record: Option<&'a Record>,
-    /// Its table.
+    /// The row's table.
     pub table: TableId,
 }
 

@@ -27,7 +27,7 @@ fn rig() -> Rig {
     rig_with(u32::MAX)
 }
 
-/// The same with a bound on chains.
+/// An engine with the cells 1 to 3, and a bound on chains.
 fn rig_with(chain_bound: u32) -> Rig {
     let policy = Policy { chain_bound, idle: false, ..Policy::default() };
     let rig = Rig::new(&move |foundation| Arc::new(LazyEngine::new(foundation, policy)));

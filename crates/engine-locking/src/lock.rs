@@ -37,7 +37,7 @@ impl Lock {
         Lock((place as u32) << MODE_BITS | mode as u32)
     }
 
-    /// The same lock, held to write what decides about the locks of other calls.
+    /// This lock, held to write what decides about the locks of other calls.
     #[inline]
     pub fn deciding(self, is_deciding: bool) -> Lock {
         Lock(self.0 | if is_deciding { DECIDES } else { 0 })
@@ -68,13 +68,13 @@ impl Lock {
         Lock::new(fold(granules.place(word) as u64 + 1), mode)
     }
 
-    /// Its place in the lock table.
+    /// The lock's place in the lock table.
     #[inline]
     pub fn place(self) -> usize {
         (self.0 >> MODE_BITS) as usize
     }
 
-    /// Its mode.
+    /// The lock's mode.
     #[inline]
     pub fn mode(self) -> Mode {
         Mode::of_bits(self.0.into())

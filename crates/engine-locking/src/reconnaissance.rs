@@ -56,7 +56,7 @@ pub struct Dependent {
 
 /// What a call would access.
 pub struct Prediction {
-    /// Its locks, those that its arguments say included.
+    /// The call's locks, those that its arguments say included.
     pub locks: LockSet,
     /// Places of the locks under which it has read what decides about the others.
     pub determining: Vec<u32>,

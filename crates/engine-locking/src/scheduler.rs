@@ -38,11 +38,11 @@ pub const IN_PROGRESS_MAX: usize = 1 << 10;
 pub struct Ready {
     /// The call's place in the order.
     pub seq: Seq,
-    /// Its logged time.
+    /// The call's logged time.
     pub time_us: i64,
     /// The call.
     pub chunk: Chunk,
-    /// Its locks.
+    /// The locks that the call holds.
     pub locks: LockSet,
     /// Whether it has whole tables besides.
     pub is_certain: bool,
@@ -52,7 +52,7 @@ pub struct Ready {
 pub struct Ended {
     /// The call's place in the order.
     pub seq: Seq,
-    /// Its locks.
+    /// The locks that the call has held.
     pub locks: LockSet,
     /// What it has written, if it had whole tables besides.
     pub written: Option<LockSet>,

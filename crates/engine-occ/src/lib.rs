@@ -68,7 +68,7 @@ pub fn new(foundation: Arc<Foundation>) -> OptimisticEngine {
     with_policy(foundation, Policy::default())
 }
 
-/// The same with another policy.
+/// An optimistic engine with a policy of one's own.
 pub fn with_policy(foundation: Arc<Foundation>, policy: Policy) -> OptimisticEngine {
     EagerEngine::new(foundation, Silo { policy, slots: Slots::new(THREADS_MAX) })
 }

@@ -99,7 +99,7 @@ impl Partition {
         self.claim_if(|| true)
     }
 
-    /// The same as long as something holds that can only end while somebody else has it.
+    /// Takes it as [`Partition::claim`] does, if something holds that can only end while somebody else has it.
     fn claim_if(&self, holds: impl FnOnce() -> bool) -> Option<Entry> {
         if self.queue.is_empty() {
             return None;

@@ -41,7 +41,7 @@ pub const RUN_CALLS: usize = 64;
 pub struct Place {
     /// Where its bytes begin.
     pub offset: u32,
-    /// Its number.
+    /// The call's number in the batch.
     pub number: u32,
 }
 

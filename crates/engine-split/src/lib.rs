@@ -83,7 +83,7 @@ pub fn new(foundation: Arc<Foundation>) -> SplitEngine {
     with_policy(foundation, Policy::default())
 }
 
-/// The same with other thresholds.
+/// A splitting engine with thresholds of one's own.
 pub fn with_policy(foundation: Arc<Foundation>, policy: Policy) -> SplitEngine {
     EagerEngine::new(foundation, Doppel::new(policy))
 }

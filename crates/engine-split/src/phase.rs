@@ -21,9 +21,9 @@ pub const RECORDS_MAX: usize = 256;
 
 /// A split record.
 pub struct SplitRecord {
-    /// Its name.
+    /// The record's name.
     pub name: Name,
-    /// Its split columns, in their order.
+    /// The record's split columns, in their order.
     pub split: Vec<SplitColumn>,
     columns: ColumnMask,
     before: Vec<Value>,
@@ -127,7 +127,7 @@ impl SplitRecord {
         Slice::new(self.split.iter().copied())
     }
 
-    /// Its name and operations.
+    /// The record's name and operations.
     pub fn candidate(&self) -> Candidate {
         let operations = self.split.iter().map(|split| (split.column, split.operation));
         Candidate { name: self.name.clone(), operations: operations.collect() }

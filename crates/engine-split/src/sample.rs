@@ -27,7 +27,7 @@ pub struct Name {
 /// A record that may be worth splitting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// Its name.
+    /// The record's name.
     pub name: Name,
     /// The operations that calls apply to its columns.
     pub operations: Vec<(ColumnId, Operation)>,

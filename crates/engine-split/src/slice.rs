@@ -11,7 +11,7 @@ use fabius_value::{ColumnId, DataType, Datum, Seq, Value};
 pub struct SplitColumn {
     /// Which.
     pub column: ColumnId,
-    /// Its type.
+    /// The column's type.
     pub data_type: DataType,
     /// What calls of this phase do to it.
     pub operation: Operation,
@@ -204,7 +204,7 @@ pub fn value(exact: i128, data_type: DataType) -> Value {
     datum(exact, data_type).to_value(data_type)
 }
 
-/// The same as a program has it.
+/// An exact number in a type whose range it is in, as a program has it.
 pub fn datum<'a>(exact: i128, data_type: DataType) -> Datum<'a> {
     match data_type {
         DataType::Numeric { .. } => Datum::Numeric(exact),

@@ -7,7 +7,7 @@
 //!                 taken as arguments themselves
 //! ```
 //!
-//! The same as `crates/program/tests/agreement.rs` does, which also runs later-phases late; here the
+//! `crates/program/tests/agreement.rs` does the same, which also runs later-phases late; here the
 //! fuzzer chooses.
 
 use crate::input::Input;

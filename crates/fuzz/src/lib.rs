@@ -1,6 +1,6 @@
 //! Fuzz targets: what is done with untrusted bytes, as functions of bytes that must not panic.
 //!
-//! The same functions are run in two ways:
+//! Each function is run in two ways:
 //!
 //! - by libFuzzer, which finds inputs by coverage: `cargo xtask fuzz TARGET --seconds 60`. The binaries
 //!   in `fuzz/fuzz_targets` stand outside of the workspace, as they need a nightly compiler;
@@ -48,7 +48,7 @@ mod ways;
 
 /// A function of untrusted bytes.
 pub struct Target {
-    /// Its name: of the module, and of the binary.
+    /// The target's name: of the module, and of the binary.
     pub name: &'static str,
     /// Panics if anything does not hold.
     pub run: fn(&[u8]),

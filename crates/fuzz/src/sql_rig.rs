@@ -28,7 +28,7 @@ pub(crate) struct Rig {
 /// What a statement has shown.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Shown {
-    /// Its tag, without the count of rows.
+    /// The statement's tag, without the count of rows.
     pub tag: String,
     /// Types of the columns.
     pub types: Vec<SqlType>,

@@ -55,7 +55,7 @@ pub struct SegmentHeader {
     pub durability: Durability,
     /// The database it belongs to.
     pub database_id: DatabaseId,
-    /// Its number, as in the file name.
+    /// The segment's number, as in the file name.
     pub number: u64,
     /// The sequence number of its first entry.
     pub first_seq: u64,

@@ -195,7 +195,7 @@ pub trait Context<'a> {
 pub struct Place {
     /// The step.
     pub step: StepId,
-    /// Its line in the text.
+    /// The place's line in the text.
     pub line: u32,
     /// The row it concerns, if any.
     pub row: Option<RowId>,

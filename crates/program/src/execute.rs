@@ -376,7 +376,7 @@ fn copy<'a>(from: &Datum<'a>, to: &mut Datum<'a>) {
     }
 }
 
-/// The same from one register to another.
+/// Copies a datum from one register to another, an integer in its parts.
 #[inline(always)]
 fn move_to(registers: &mut [Datum<'_>], to: Register, from: Register) {
     match registers[usize::from(from.0)] {

@@ -73,7 +73,7 @@ impl Tag {
 pub struct Report {
     /// When its work is done, in a few words behind its name.
     pub summary: String,
-    /// Its text.
+    /// The report, line by line.
     pub lines: Vec<Line>,
     /// Keys, deltas and so on: titles with their lines; none is empty.
     pub sections: Vec<(&'static str, String)>,

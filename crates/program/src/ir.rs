@@ -58,9 +58,9 @@ pub enum Type {
 /// A named scalar inside a list or result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name; empty for the values of a plain list.
+    /// The field's name; empty for the values of a plain list.
     pub name: String,
-    /// Its type.
+    /// The field's type.
     pub scalar: ScalarType,
 }
 
@@ -69,7 +69,7 @@ pub struct Field {
 pub struct Variable {
     /// For messages and `explain`: `amount`, `accounts[src].balance`.
     pub name: String,
-    /// Its type.
+    /// The variable's type.
     pub ty: Type,
 }
 
@@ -85,7 +85,7 @@ pub struct RowVariable {
 /// A verified program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program {
-    /// Its name, lower-case.
+    /// The program's name, lower-case.
     pub name: String,
     /// How many of `variables` are parameters.
     pub parameter_count: usize,
@@ -126,9 +126,9 @@ pub type Block = Vec<Step>;
 /// One step and where it stands in the text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// Its number.
+    /// The step's number.
     pub id: StepId,
-    /// Its line in the text, 1-based.
+    /// The step's line in the text, 1-based.
     pub line: u32,
     /// What it does.
     pub kind: StepKind,
@@ -142,7 +142,7 @@ pub enum StepKind {
     Assign {
         /// The variable.
         variable: VariableId,
-        /// Its new value.
+        /// What the variable becomes.
         value: Expression,
     },
     /// Makes a list variable empty.
@@ -279,7 +279,7 @@ pub struct Failure {
 /// The message of a [`Failure`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
-    /// The same every time.
+    /// One text, every time.
     Fixed(String),
     /// A text that is computed when the condition does not hold.
     Computed(Expression),
@@ -363,7 +363,7 @@ pub struct Filter {
 pub struct Expression {
     /// What it is.
     pub kind: ExpressionKind,
-    /// Its type.
+    /// The expression's type.
     pub ty: ScalarType,
 }
 

@@ -137,8 +137,8 @@ impl KeyPlan {
         self.for_each_element(arguments, |table, values, _| visit(table, values));
     }
 
-    /// The same, with the element that each key varies with: the list's number among the parameters, and the row;
-    /// whether no key was left out.
+    /// Computes the keys of a call with these arguments, with the element that each key varies with: the list's number
+    /// among the parameters, and the row; whether no key was left out.
     #[inline]
     pub fn for_each_element<'k>(
         &'k self,

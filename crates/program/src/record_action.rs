@@ -30,7 +30,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub enum DependencyKind {
     /// It uses a value that the other reads.
     Data,
-    /// Its key depends on what the other reads: the record is not known before.
+    /// The action's key depends on what the other reads: the record is not known before.
     Key,
     /// Whether it happens depends on what the other reads.
     Condition,
@@ -50,13 +50,13 @@ pub struct Dependency {
 pub struct RecordAction {
     /// The record as a reader names it: `stock[line.supply, line.item]`.
     pub record: String,
-    /// Its table.
+    /// The action's table.
     pub table: TableId,
     /// The loops it is in, outermost first.
     pub loops: Vec<StepId>,
     /// Whether it is a range of an index rather than one record.
     pub coarse: bool,
-    /// Its steps, in the order of the text.
+    /// The action's steps, in the order of the text.
     pub steps: Vec<StepId>,
     /// Columns read.
     pub reads: ColumnMask,

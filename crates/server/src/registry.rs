@@ -22,7 +22,7 @@ pub enum Ending {
 
 /// One connection, as others see it.
 pub struct Session {
-    /// Its number: `pg_backend_pid()`.
+    /// The session's number: `pg_backend_pid()`.
     pub process: u32,
     /// What its client, and nobody else, knows.
     pub secret: Vec<u8>,
@@ -144,7 +144,7 @@ impl Registry {
         known.as_ref().inspect(|session| session.cancel()).is_some()
     }
 
-    /// The same for a session of the same database, which needs no secret; or the session is to end.
+    /// Gives up the statement of a session of the same database, which needs no secret; or the session is to end.
     pub fn interrupt(&self, process: u32, ends: bool) -> bool {
         let session = self.sessions().get(&process).cloned();
         let asked = session.inspect(|session| if ends { session.end(Ending::Now) } else { session.cancel() });

@@ -36,7 +36,7 @@ const ACCEPT_QUEUE: u32 = 1024;
 const OTHERS_OPEN: usize = 128 + http::CONNECTIONS_MAX;
 /// How long sessions have to end once they are told to end now.
 const FORCED_END: Duration = Duration::from_secs(5);
-/// The same for a server that was told to hurry.
+/// How long sessions of a server that was told to hurry have to end.
 pub const HURRIED_END: Duration = Duration::from_secs(1);
 /// How often histograms are taken in.
 const UPKEEP: Duration = Duration::from_secs(5);

@@ -103,7 +103,7 @@ impl LockMode {
         AccessExclusive,
     ];
 
-    /// Its name in `pg_locks`.
+    /// The mode's name in `pg_locks`.
     pub fn name(self) -> &'static str {
         match self {
             AccessShare => "AccessShareLock",

@@ -12,9 +12,9 @@ use std::sync::Arc;
 /// A column of a result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutputColumn {
-    /// Its name.
+    /// The column's name.
     pub name: String,
-    /// Its type.
+    /// The column's type.
     pub sql_type: SqlType,
     /// The table it comes from unchanged, and its place there (from 1): number and column, else zeros.
     pub origin: (u32, u16),
@@ -27,7 +27,7 @@ pub enum Argument {
     Parameter(usize),
     /// A value that the text says: taken out, so that statements that differ in it only are one program.
     Constant(Value),
-    /// The same, of a literal that has no say in the program: of [`Lowered::literals`].
+    /// The value of a literal that has no say in the program: of [`Lowered::literals`].
     Literal(usize),
     /// When the transaction began, in microseconds, UTC.
     TransactionTime,
@@ -43,7 +43,8 @@ pub enum Argument {
     Reserved,
     /// Rows of values, computed before the program runs: one element per row, one argument per field.
     Rows(Vec<Vec<Argument>>),
-    /// The same as a set: rows with a null are left out, none is there twice, and they ascend.
+    /// A set of rows, computed before the program runs: rows with a null are left out, none is there twice, and they
+    /// ascend.
     Set(Vec<Vec<Argument>>),
     /// The elements of the statement's array parameter, from 0 for `$1`, as such a set of rows of one field.
     Elements(usize),
@@ -121,7 +122,7 @@ impl RowLock {
         }
     }
 
-    /// The same for the database beneath.
+    /// What a clause asks of the database beneath.
     pub fn hold(lock: Option<RowLock>) -> Hold {
         match lock {
             None => Hold::Observe,

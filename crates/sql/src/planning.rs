@@ -79,7 +79,7 @@ impl Bounds {
         Bounds { patience, held: Held::new(Some(memory.clone())), base: taken_by_thread(), steps: 0 }
     }
 
-    /// The same when the work goes on, maybe on another thread.
+    /// These bounds when the work goes on, maybe on another thread.
     fn resumed(self) -> Bounds {
         Bounds { base: taken_by_thread() - self.held.bytes() as isize, ..self }
     }
@@ -120,7 +120,7 @@ pub(crate) fn heed() -> Result<()> {
     })
 }
 
-/// The same before something is begun that takes so many bytes and does not heed by itself.
+/// Is called before something is begun that takes so many bytes and does not heed by itself.
 ///
 /// # Errors
 /// As [`heed`].

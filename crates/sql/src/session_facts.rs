@@ -12,11 +12,11 @@ pub use crate::connection::AdvisoryLock;
 /// A setting, as `pg_settings` shows it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
-    /// Its name.
+    /// The setting's name.
     pub name: String,
-    /// Its value now.
+    /// The setting's value now.
     pub value: String,
-    /// Its value without any `SET`.
+    /// The setting's value without any `SET`.
     pub reset: String,
     /// What it is for.
     pub description: String,
@@ -25,9 +25,9 @@ pub struct Setting {
 /// A session, as `pg_stat_activity` shows it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Activity {
-    /// Its number.
+    /// The session's number, `pg_backend_pid()`.
     pub process: i32,
-    /// Its user.
+    /// The session's user.
     pub user: String,
     /// `application_name`
     pub application: String,
@@ -97,7 +97,7 @@ pub struct HeldLock {
 /// A cursor, as `pg_cursors` lists it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListedCursor {
-    /// Its name.
+    /// The cursor's name.
     pub name: String,
     /// The statement that declared it.
     pub text: String,
@@ -112,7 +112,7 @@ pub struct ListedCursor {
 /// A prepared statement, as `pg_prepared_statements` lists it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListedStatement {
-    /// Its name.
+    /// The statement's name.
     pub name: String,
     /// What was written.
     pub text: String,
@@ -211,12 +211,12 @@ pub trait SessionFacts: Send + Sync {
         Vec::new()
     }
 
-    /// Its cursors.
+    /// The session's cursors.
     fn cursors(&self) -> Vec<ListedCursor> {
         Vec::new()
     }
 
-    /// Its prepared statements.
+    /// The session's prepared statements.
     fn statements(&self) -> Vec<ListedStatement> {
         Vec::new()
     }

@@ -258,9 +258,9 @@ pub unsafe fn shorten(record: &Record, collected: Seq, types: &Arc<[DataType]>, 
     record.end_shortening();
 }
 
-/// The same as [`shorten`] for a version that [is like](Version::is_like) the one on which it was pushed, which is not
-/// looked at again. Whether that is all there was to do: not if another version has been pushed, or the chain has been
-/// shortened, or somebody still reads there.
+/// Does what [`shorten`] does for a version that [is like](Version::is_like) the one on which it was pushed, which is
+/// not looked at again. Whether that is all there was to do: not if another version has been pushed, or the chain has
+/// been shortened, or somebody still reads there.
 ///
 /// # Safety
 /// As [`shorten`]. The version is of this record, and was pushed when the caller's epoch had been pinned already; no
@@ -310,7 +310,7 @@ pub unsafe fn shorten_at(record: &Record, version: &Version, types: &Arc<[DataTy
     record.end_shortening();
 }
 
-/// The same as [`fold`] where others may [`shorten`] the chain: does nothing while one does.
+/// Does what [`fold`] does where others may [`shorten`] the chain: does nothing while one does.
 ///
 /// # Safety
 /// As [`fold`].

@@ -14,7 +14,8 @@ use std::sync::atomic::{
 
 /// Pushes to a chain without a look at what could be folded, at most.
 const BLIND_PUSHES_MAX: u32 = 32;
-/// The same where others shorten most chains, but merge nothing: at least, and at most.
+/// Pushes to a chain without a look at what could be folded, where others shorten most chains, but merge nothing: at
+/// least, and at most.
 const BLIND_PUSHES_BESIDE_OTHERS: (u32, u32) = (8, 1024);
 
 /// A record; its primary key bytes follow it in memory.
@@ -94,7 +95,7 @@ impl Record {
         prefetch(unsafe { std::ptr::from_ref(self).add(1) });
     }
 
-    /// The same for whoever writes the record.
+    /// Asks for the memory of the record and the beginning of its key, for whoever writes the record.
     #[inline]
     pub fn prefetch_to_write(&self) {
         prefetch_to_write(self);

@@ -41,7 +41,7 @@ impl<'g> TableScan<'g> {
         TableScan { cursor, near: [None; NEAR_MAX], filled: 0, given: 0, take: 1 }
     }
 
-    /// The same scan for someone who will ask for about so many records, or for all of them.
+    /// This scan for someone who will ask for about so many records, or for all of them.
     #[must_use]
     pub fn expecting(mut self, records: Option<u64>) -> TableScan<'g> {
         self.take = records.map_or(NEAR_MAX, |records| records.clamp(1, NEAR_MAX as u64) as usize);

@@ -92,12 +92,12 @@ impl Table {
         }
     }
 
-    /// Its number.
+    /// The table's number.
     pub fn id(&self) -> TableId {
         self.id
     }
 
-    /// Its definition.
+    /// The table's definition.
     pub fn schema(&self) -> &Arc<TableSchema> {
         &self.schema
     }

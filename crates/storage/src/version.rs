@@ -76,7 +76,7 @@ pub struct Version {
     base: AtomicPtr<Version>,
 }
 
-/// Its masks, in the order in which they follow. The last two are in the open part.
+/// The masks of a version, in the order in which they follow. The last two are in the open part.
 #[derive(Clone, Copy)]
 enum Mask {
     Columns,
@@ -136,7 +136,7 @@ impl Version {
         self.mask_of(self.flags(), mask, order)
     }
 
-    /// The same where the flags are known.
+    /// A mask, which is there, where the flags are known.
     #[inline(always)]
     fn mask_of(&self, flags: u64, mask: Mask, order: Ordering) -> u64 {
         let (masks, at) = (std::ptr::from_ref(self).wrapping_add(1), mask as usize);
@@ -272,7 +272,7 @@ impl Version {
         Version::allocate_slots(seq, flags, columns, Version::slot_count(columns, flags), values_bytes)
     }
 
-    /// The same where the caller knows how many slots that makes.
+    /// A version whose slots are still to be written, where the caller knows how many slots its columns make.
     #[inline(always)]
     fn allocate_slots(
         seq: Seq,
@@ -372,7 +372,7 @@ impl Version {
         Version::owner_of(self)
     }
 
-    /// The same of one that is not looked at.
+    /// The pointer that a version is freed through, without a look at the version.
     #[inline]
     pub(crate) fn owner_of(version: *const Version) -> NonNull<Version> {
         let version = std::ptr::with_exposed_provenance_mut(version.addr());

@@ -11,6 +11,7 @@
 //! | [`line_length`] | a line is read without turning the head |
 //! | [`file_name`] | a file is named by what it answers for |
 //! | [`marker`] | nothing is left for later in a comment or a macro |
+//! | [`subject`] | documentation names its subject |
 //! | [`safety`] | comments of unsafe code name what it stands on |
 //! | [`compiler`] | rustfmt and clippy have nothing to say |
 //! | [`exception`] | where a rule does not hold, and why |
@@ -30,6 +31,7 @@ mod marker;
 mod module_doc;
 mod named_path;
 mod safety;
+mod subject;
 mod tree;
 
 use crate::cargo;
@@ -66,6 +68,7 @@ const CHECKS: &[fn(&Tree) -> Vec<Finding>] = &[
     file_name::check,
     marker::check,
     safety::check,
+    subject::check,
 ];
 
 /// Checks rules and prints what is found; whether that was nothing.

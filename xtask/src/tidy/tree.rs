@@ -11,7 +11,7 @@ const SKIPPED: &[&str] = &[".git", "target", "corpus", "artifacts"];
 pub struct SourceFile {
     /// From the repository's root, with slashes.
     pub path: String,
-    /// Its text.
+    /// The file's text.
     pub text: String,
 }
 
@@ -21,7 +21,7 @@ impl SourceFile {
         self.text.find("#[cfg(test)]\nmod ").map_or(&self.text, |end| &self.text[..end])
     }
 
-    /// Its lines, each with its number.
+    /// The file's lines, each with its number.
     pub fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         self.text.lines().enumerate().map(|(at, line)| (at + 1, line))
     }

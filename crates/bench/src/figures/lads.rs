@@ -12,7 +12,7 @@ pub const THREADS: [usize; 9] = [1, 2, 4, 8, 12, 16, 20, 24, 48];
 pub const CONTENTION: [f64; 3] = [0.5, 0.8, 0.9];
 /// Shares of calls that cross partitions.
 pub const CROSS: [f64; 8] = [0.0, 0.01, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0];
-/// The same in a hurry: as far as claims go.
+/// Shares of calls that cross partitions, of those that claims are about: for a run in a hurry.
 pub const CROSS_QUICK: [f64; 3] = [0.0, 0.01, 0.1];
 
 /// Records of YCSB, unless in a hurry.
@@ -32,7 +32,7 @@ pub fn rounds(laboratory: &Laboratory<'_>) -> usize {
 /// queue as a batch of LADS takes at the most (section 5.7).
 const QUEUE_CALLS: u64 = 5000;
 
-/// The same as a number of batches on the way from each thread.
+/// [`QUEUE_CALLS`] as a number of batches on the way from each thread.
 fn queue(laboratory: &Laboratory<'_>, settings: Settings) -> Settings {
     let in_flight = QUEUE_CALLS / settings.integer("batch") / laboratory.threads as u64;
     settings.with(&[("in_flight", &in_flight.max(1))])

@@ -22,7 +22,7 @@ pub enum Interface {
     Conventional,
     /// Expressions and conditions.
     Lsd,
-    /// The same, assuming what conditions answer.
+    /// Expressions and conditions, assuming what conditions answer.
     Speculative,
 }
 
@@ -81,7 +81,7 @@ impl fmt::Display for Protocol {
 pub struct Client {
     /// The connection; what is sent through [`Client::step`] and the like is held back.
     pub sql: tokio_postgres::Client,
-    /// Its protocol.
+    /// The client's protocol.
     pub protocol: Protocol,
     delay: Duration,
     /// Whether a transaction was begun and no commit was sent.

@@ -15,7 +15,7 @@ const FABIUS: &[&str] = &["default_transaction_isolation", "fabius.concurrency"]
 
 /// A database.
 pub struct Peer {
-    /// Its name in tables.
+    /// The peer's name in tables.
     pub name: String,
     /// What `version()` says.
     pub version: String,

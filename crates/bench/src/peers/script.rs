@@ -2,7 +2,7 @@
 
 /// One measurement.
 pub struct Script {
-    /// Its name on the command line.
+    /// The script's name on the command line.
     pub name: &'static str,
     /// What it is, for people.
     pub title: &'static str,
@@ -12,7 +12,7 @@ pub struct Script {
     pub transaction: &'static str,
     /// How many times the peer's rate is wanted.
     pub wanted: f64,
-    /// The same where three servers hold a copy; zero if nothing is.
+    /// How many times the peer's rate is wanted where three servers hold a copy; zero if nothing is.
     pub wanted_replicated: f64,
 }
 

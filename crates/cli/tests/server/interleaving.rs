@@ -70,7 +70,7 @@ pub type Given = Result<Vec<String>, String>;
 #[derive(Debug)]
 pub struct Transaction {
     pub who: char,
-    /// Its statements with what they gave, the last one that failed included.
+    /// What the transaction's statements gave, the last one that failed included.
     pub given: Vec<(String, Given)>,
     /// Whether it has committed; `None` while it is open.
     pub has_committed: Option<bool>,
@@ -100,7 +100,7 @@ struct Actor {
     process: i32,
     running: Option<(String, JoinHandle<Given>)>,
     next: VecDeque<String>,
-    /// Its open transaction, by its place among all.
+    /// The connection's open transaction, by its place among all.
     open: Option<usize>,
 }
 

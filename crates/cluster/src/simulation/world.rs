@@ -54,7 +54,7 @@ pub(super) struct World<'m> {
 struct Node {
     number: u64,
     disk: SimulatedDisk,
-    /// Its time of day.
+    /// The node's time of day.
     clock: SimulatedClock,
     life: Option<Life>,
     /// It lives no more and is not out: it is being filled.

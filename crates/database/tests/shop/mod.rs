@@ -124,7 +124,7 @@ impl Client<'_> {
         block_on(self.holding(text, arguments, Hold::Observe))
     }
 
-    /// The same, as a future.
+    /// A call that keeps its locks, as a future.
     pub async fn holding(&mut self, text: &str, arguments: &[Value], hold: Hold) -> Result<Value> {
         let statement = self.shop.statement(text);
         let results = self.transaction.run(&statement, arguments, hold).await?;

@@ -84,7 +84,7 @@ impl ValueType {
         }
     }
 
-    /// Its number in `pg_type`.
+    /// The type's number in `pg_type`.
     pub fn oid(self) -> u32 {
         match self {
             SmallInt => 21,

@@ -96,7 +96,8 @@ impl<'a> DecodedArguments<'a> {
         self.push_from(signature, bytes, |_, _| {})
     }
 
-    /// The same; `begin` is told of each row of each parameter where it begins among the bytes.
+    /// Decodes the arguments of one call more; `begin` is told of each row of each parameter where it begins among the
+    /// bytes.
     ///
     /// # Errors
     /// As above.

@@ -81,7 +81,8 @@ impl<'a> ArgumentReader<'a> {
         self.rows_from(fields, rows, values, |_| {})
     }
 
-    /// The same; `begin` is told of each row how many bytes are left where it begins.
+    /// Rows of values of these types, appended row by row; `begin` is told of each how many bytes are left where it
+    /// begins.
     #[inline]
     pub(crate) fn rows_from(
         &mut self,

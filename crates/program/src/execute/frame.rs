@@ -153,7 +153,7 @@ impl<'a, R: Copy + Default, S> Frame<'a, R, S> {
         code.computes_results().then(|| self.returned(code).collect())
     }
 
-    /// The same one by one; none if the code does not compute them.
+    /// The program's results one by one; none if the code does not compute them.
     pub fn returned(&self, code: &Code) -> impl Iterator<Item = Value> {
         code.results.iter().flatten().map(|plan| match plan {
             ResultPlan::Scalar(register, data_type) => {

@@ -21,7 +21,7 @@
 //! | `expression.rs` | expressions of a kind |
 //! | `statement.rs` | statements and whole procedures |
 //!
-//! The same seed gives the same answer on every machine, but not across versions of this module: a
+//! A seed gives one answer on every machine, but not across versions of this module: a
 //! failure worth keeping is kept as text.
 
 mod expression;

@@ -81,7 +81,7 @@ fn key(random: &mut Random, data_type: DataType) -> Value {
     value.cast(data_type).unwrap_or_default()
 }
 
-/// The same value in a text.
+/// The key's value for a number, as a text has it.
 pub(super) fn key_literal(kind: Kind, number: u64) -> String {
     match kind {
         Kind::Boolean => format!("{}", number % 2 == 1),

@@ -150,7 +150,7 @@ impl Interval {
         })
     }
 
-    /// The same numbers at another scale, rounded half away from zero.
+    /// These numbers at another scale, rounded half away from zero.
     pub fn rescaled(self, from: u8, to: u8) -> Interval {
         if self.is_empty() || from == to {
             return self;

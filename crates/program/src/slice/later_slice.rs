@@ -45,7 +45,7 @@ impl<'s, 'a, 'p> LaterSlice<'s, 'a, 'p> {
         }
     }
 
-    /// The same, where these lists are needed without results too.
+    /// What is left when the slice `now` has been taken out, where these lists are needed without results too.
     fn with(now: &'s NowSlice<'a, 'p>, lists: &[VariableId]) -> LaterSlice<'s, 'a, 'p> {
         let program = now.outline.program;
         let mut slice = LaterSlice {

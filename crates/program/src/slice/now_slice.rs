@@ -35,7 +35,7 @@ pub(super) struct Why {
 }
 
 impl Why {
-    /// The same of both.
+    /// One reason for the step and for the conditions around it.
     pub fn new(reason: impl Into<Rc<str>>) -> Why {
         let own = reason.into();
         Why { around: own.clone(), own }

@@ -42,7 +42,7 @@ pub(crate) struct Placed<'p> {
     pub step: &'p Step,
     /// The control step around it and the part of that; `None` in the program's body.
     pub parent: Option<(StepId, Part)>,
-    /// Its rank in the order of the text.
+    /// The step's rank in the order of the text.
     pub position: usize,
 }
 

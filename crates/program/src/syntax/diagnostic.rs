@@ -83,7 +83,7 @@ impl Source {
 /// One thing that is wrong.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
-    /// Its code.
+    /// The diagnostic's SQLSTATE.
     pub state: SqlState,
     /// A short lower-case fact.
     pub message: String,

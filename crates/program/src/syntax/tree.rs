@@ -42,7 +42,7 @@ pub struct DropDefinition {
     pub source: Arc<Source>,
     /// What is dropped.
     pub what: Dropped,
-    /// Its name.
+    /// The name of what is dropped.
     pub name: Name,
 }
 
@@ -126,18 +126,18 @@ impl From<&TableSchema> for TableDefinition {
 /// `name: type`, in a table, a parameter list, a list type or a result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnDefinition {
-    /// Its name.
+    /// The column's name.
     pub name: Name,
-    /// Its type.
+    /// The column's type.
     pub scalar: ScalarName,
 }
 
 /// `index name (a, b)` or `unique index name (a, b)`
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexDefinition {
-    /// Its name.
+    /// The index's name.
     pub name: Name,
-    /// Its columns, most significant first.
+    /// The index's columns, most significant first.
     pub columns: Vec<Name>,
     /// `unique`.
     pub unique: bool,
@@ -170,9 +170,9 @@ impl PartialEq for ProcedureDefinition {
 /// A named value of any type: a parameter or a named result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// Its name.
+    /// The parameter's name.
     pub name: Name,
-    /// Its type.
+    /// The parameter's type.
     pub ty: TypeName,
 }
 
@@ -240,9 +240,9 @@ pub enum StatementKind {
         name: Name,
         /// `var`.
         mutable: bool,
-        /// Its type, if given.
+        /// The variable's type, if given.
         ty: Option<TypeName>,
-        /// Its value.
+        /// The variable's first value.
         value: Expression,
     },
     /// `target = e`, `target += e`
@@ -360,7 +360,7 @@ impl<M: Into<String>> From<M> for Failure {
 }
 
 impl Failure {
-    /// The same with a SQLSTATE.
+    /// This failure with a SQLSTATE.
     pub fn with_state(self, state: SqlState) -> Failure {
         Failure { state: Some(state), ..self }
     }
@@ -526,7 +526,7 @@ pub enum ExpressionKind {
         function: Name,
         /// `distinct`.
         distinct: bool,
-        /// Its arguments.
+        /// The call's arguments.
         arguments: Vec<Expression>,
     },
     /// `-e`

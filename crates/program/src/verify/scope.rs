@@ -25,7 +25,7 @@ pub(super) enum Binding {
     Record { fields: Vec<(Field, VariableId)> },
     /// The row of a table in a `for`.
     Row { row: RowId, table: TableId },
-    /// Its declaration was refused; using it is no further error.
+    /// Something whose declaration was refused; using it is no further error.
     Refused,
 }
 

@@ -246,7 +246,7 @@ pub(super) fn at(error: Error, to: DataType, span: Span) -> super::Refused {
     Diagnostic::new(error.state(), span, message).with_hint(hint).into()
 }
 
-/// The same value as `to`, which has all its values or is checked at run time. Constants are
+/// The value in the type `to`, which has all its values or is checked at run time. Constants are
 /// converted now.
 pub(super) fn convert(value: Expression, to: DataType, span: Span) -> Lowered<Expression> {
     if value.ty.data_type == to {

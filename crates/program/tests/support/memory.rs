@@ -169,7 +169,7 @@ enum Taped {
 /// One call's own state, which outlives a blocked run.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// Its place in the order.
+    /// The call's place in the order.
     pub seq: u64,
     /// The call whose later-phase blocked this one.
     pub blocked_by: Option<u64>,

@@ -81,7 +81,7 @@ impl Client {
         attended.map_err(|interruption| self.interrupted(interruption))?.map_err(|error| self.failed(error))
     }
 
-    /// The same for something that does not need the session: rows of a result.
+    /// Runs something to its end, unless it is given up, that does not need the session: rows of a result.
     ///
     /// # Errors
     /// As [`Client::attend`].

@@ -352,7 +352,7 @@ impl Client {
         }
     }
 
-    /// The same where no transaction is open any more.
+    /// Portals end where no transaction is open any more.
     pub(super) fn after_statements(&mut self) {
         if self.sql.status() == TransactionStatus::Idle && !self.extended.portals.is_empty() {
             self.extended.portals.clear();

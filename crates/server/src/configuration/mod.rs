@@ -60,7 +60,7 @@ pub struct Configuration {
     pub users: Option<PathBuf>,
     /// The certificate, PEM.
     pub tls_certificate: Option<PathBuf>,
-    /// Its key, PEM.
+    /// The certificate's key, PEM.
     pub tls_key: Option<PathBuf>,
     /// Whether connections without TLS are refused.
     pub tls_required: bool,

@@ -14,7 +14,7 @@ const WORKERS_MAX: usize = 1024;
 
 /// A setting.
 pub struct Setting {
-    /// Its key in the file; the flag has `-` for `_`, the variable is in capitals behind `FABIUS_`.
+    /// The setting's key in the file; the flag has `-` for `_`, the variable is in capitals behind `FABIUS_`.
     pub name: &'static str,
     /// What stands for its value in the help.
     pub value_name: &'static str,

@@ -118,9 +118,9 @@ fn insufficient() -> Error {
 /// `Parse`: a statement to be made ready.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Parse<'b> {
-    /// Its name; empty for the one without.
+    /// The prepared statement's name; empty for the one without.
     pub name: &'b str,
-    /// Its text.
+    /// The statement's text.
     pub query: &'b str,
     /// Numbers of the types of `$1`, `$2`, ...; 0 where the client leaves one open.
     pub types: Vec<u32>,
@@ -292,7 +292,7 @@ pub fn read_text(bytes: &[u8]) -> Result<&str> {
 pub enum Opening<'b> {
     /// Asks whether the rest may be encrypted with TLS.
     Tls,
-    /// The same with GSSAPI.
+    /// Asks whether the rest may be encrypted with GSSAPI.
     Gss,
     /// Another connection's statement is to be given up.
     Cancel {

@@ -34,7 +34,7 @@ pub enum Broken {
     Gone,
     /// A message says that it is longer than is allowed, or shorter than it can be.
     Length {
-        /// Its length as it says.
+        /// The message's length as it says.
         length: u32,
         /// What is allowed.
         most: usize,
@@ -44,9 +44,9 @@ pub enum Broken {
 /// A message.
 #[derive(Debug)]
 pub struct Frame {
-    /// Its kind.
+    /// The message's kind.
     pub kind: u8,
-    /// Its body.
+    /// The message's body.
     pub body: Bytes,
 }
 

@@ -104,7 +104,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// The same for a text whose normal form is known: which literals are arguments is found out.
+    /// Begins a program of a text whose normal form is known: which literals are arguments is found out.
     pub(crate) fn with_literals(mut self, form: Option<&NormalForm>) -> Self {
         self.literals = Literals::of(form);
         self

@@ -15,7 +15,7 @@ pub struct Bound {
     /// The expression. Of constants and of what is not of a known type yet, it stands for nothing until
     /// [`Binder::settle`](super::Binder::settle) has made it one.
     pub expression: Expression,
-    /// Its type.
+    /// The expression's type.
     pub sql_type: SqlType,
     /// Whether it can be null.
     pub nullable: bool,
@@ -34,7 +34,7 @@ pub struct Bound {
 pub(super) enum Known {
     /// Nothing: the expression computes it.
     Computed,
-    /// Its value.
+    /// All of it: the value.
     Constant(Constant),
     /// A literal in quotes, or null, whose type depends on where it stands.
     Literal(Option<Quoted>),
@@ -100,7 +100,7 @@ impl Bound {
         }
     }
 
-    /// The same, standing at a place.
+    /// This expression, standing at a place.
     pub(super) fn at(mut self, place: Place) -> Bound {
         self.place = place;
         self
@@ -111,7 +111,7 @@ impl Bound {
         self.sql_type == SqlType::Unknown
     }
 
-    /// Its value, if it is known: the program depends on it then.
+    /// The expression's value, if it is known: the program depends on it then.
     pub(super) fn value(&self) -> Option<&Value> {
         match &self.known {
             Known::Constant(constant) => Some(constant.value()),

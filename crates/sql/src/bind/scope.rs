@@ -21,11 +21,11 @@ pub(super) struct Scope {
 /// A table, or anything else with columns.
 #[derive(Clone, Debug)]
 pub(super) struct Relation {
-    /// Its alias, or the table's name.
+    /// The relation's alias, or the table's name.
     pub(super) name: String,
     /// The table, if it is one.
     pub(super) table: Option<Arc<Table>>,
-    /// Its columns' names and types.
+    /// The relation's columns' names and types.
     pub(super) columns: Vec<(String, SqlType)>,
     /// Columns that are found only with the relation's name: the second ones of a `USING`.
     pub(super) hidden: Vec<usize>,

@@ -27,7 +27,7 @@ pub(crate) fn typed(value: &Expr, column: &Column) -> Expr {
     }
 }
 
-/// The same for all that a query gives for the columns at `places`.
+/// Gives all that a query gives for the columns at `places` their types, as [`typed`] does.
 pub(crate) fn type_items(body: &mut ast::SetExpr, places: &[usize], table: &Table) {
     match body {
         ast::SetExpr::Values(values) => {

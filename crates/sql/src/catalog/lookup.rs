@@ -61,7 +61,7 @@ impl Relation<'_> {
         }
     }
 
-    /// Its number.
+    /// The relation's number.
     pub fn oid(&self) -> super::Oid {
         match self {
             Relation::Table(table) => table.oid,

@@ -57,9 +57,9 @@ pub struct Catalog {
 /// A table as SQL sees it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Table {
-    /// Its number.
+    /// The table's number.
     pub oid: Oid,
-    /// Its name.
+    /// The table's name.
     pub name: ObjectName,
     /// The table of the storage that holds its rows; its columns have these columns' names.
     pub storage: String,
@@ -121,9 +121,9 @@ pub const ROW_NUMBER: &str = "fabius row number";
 /// A column.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Column {
-    /// Its name.
+    /// The column's name.
     pub name: String,
-    /// Its type.
+    /// The column's type.
     pub sql_type: SqlType,
     /// Whether null is allowed.
     pub nullable: bool,
@@ -173,7 +173,7 @@ impl Column {
 pub struct Key {
     /// The index's number.
     pub oid: Oid,
-    /// Its name, `items_pkey`.
+    /// The key's name, as `items_pkey`.
     pub name: String,
     /// Columns, most significant first.
     pub columns: Vec<String>,
@@ -184,7 +184,7 @@ pub struct Key {
 /// A `CHECK` constraint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Check {
-    /// Its name.
+    /// The check's name.
     pub name: String,
     /// The condition, as SQL.
     pub condition: String,
@@ -193,13 +193,13 @@ pub struct Check {
 /// A `REFERENCES` constraint. The columns have an index of their own, so that the other side can be changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ForeignKey {
-    /// Its name.
+    /// The constraint's name.
     pub name: String,
     /// Columns of this table.
     pub columns: Vec<String>,
     /// The table that they refer to.
     pub parent: ObjectName,
-    /// Its columns: its primary key or a unique key.
+    /// The parent's columns: its primary key or a unique key.
     pub parent_columns: Vec<String>,
     /// What happens to rows here when the row there is deleted.
     pub on_delete: ReferentialAction,
@@ -223,9 +223,9 @@ pub enum ReferentialAction {
 /// A view.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct View {
-    /// Its number.
+    /// The view's number.
     pub oid: Oid,
-    /// Its name.
+    /// The view's name.
     pub name: ObjectName,
     /// Columns: names and types.
     pub columns: Vec<(String, SqlType)>,
@@ -236,9 +236,9 @@ pub struct View {
 /// A sequence. Its last value is a row of the database; numbers are handed out in blocks, outside transactions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sequence {
-    /// Its number.
+    /// The sequence's number.
     pub oid: Oid,
-    /// Its name.
+    /// The sequence's name.
     pub name: ObjectName,
     /// The first value.
     pub start: i64,
@@ -268,9 +268,9 @@ impl Sequence {
 /// A function or procedure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Function {
-    /// Its number.
+    /// The function's number.
     pub oid: Oid,
-    /// Its name.
+    /// The function's name.
     pub name: ObjectName,
     /// Parameters, in order; `OUT` ones too, but not the columns of `RETURNS TABLE`.
     pub parameters: Vec<FunctionParameter>,
@@ -293,9 +293,9 @@ pub struct Function {
 /// A parameter of a function.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FunctionParameter {
-    /// Its name; may be empty.
+    /// The parameter's name; may be empty.
     pub name: String,
-    /// Its type; an array's for `VARIADIC`.
+    /// The parameter's type; an array's for `VARIADIC`.
     pub sql_type: SqlType,
     /// Which way it goes.
     pub mode: ParameterMode,

@@ -135,7 +135,7 @@ impl Step {
         Step { words: words.into(), ..Step::default() }
     }
 
-    /// Its lines, as PostgreSQL indents them.
+    /// The step's lines, as PostgreSQL indents them.
     fn lines(&self, depth: usize, lines: &mut Vec<String>) {
         let arrow = if depth == 0 { String::new() } else { format!("{}->  ", " ".repeat(6 * depth - 4)) };
         lines.push(format!("{arrow}{}", self.words));

@@ -25,7 +25,7 @@ pub(super) struct Facts {
     pub process: i32,
     pub now: Mutex<Now>,
     pub advisory: Mutex<AdvisoryLocks>,
-    /// Its cursors and prepared statements.
+    /// The session's cursors and prepared statements.
     pub listed: Arc<Listed>,
 }
 

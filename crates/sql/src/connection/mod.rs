@@ -198,7 +198,7 @@ impl Connection {
         Connection::numbered(database, user, process)
     }
 
-    /// The same with a number that it is known by, which no other connection of the database has.
+    /// A connection of a user with a number that it is known by, which no other connection of the database has.
     pub fn numbered(database: Arc<SqlDatabase>, user: &str, process: i32) -> Connection {
         let facts = Facts {
             database: database.clone(),
@@ -248,7 +248,7 @@ impl Connection {
         &self.database
     }
 
-    /// Its user.
+    /// The connection's user.
     pub fn user(&self) -> &str {
         &self.user
     }
@@ -258,7 +258,7 @@ impl Connection {
         self.presence.shown(None).query
     }
 
-    /// Its number: `pg_backend_pid()`.
+    /// The connection's number: `pg_backend_pid()`.
     pub fn process(&self) -> i32 {
         self.process
     }

@@ -137,7 +137,7 @@ pub(super) struct Program {
     types: Vec<SqlType>,
     /// See [`ParameterTypes::has_own_clock`].
     has_own_clock: bool,
-    /// The same for parameters of which some are null: which, as bits.
+    /// The programs for parameters of which some are null: which, as bits.
     variants: Mutex<HashMap<Vec<bool>, Arc<Program>>>,
 }
 
@@ -659,7 +659,7 @@ impl PlanCache {
         found.find(|prepared| prepared.given == types && prepared.ready(version).is_some()).cloned()
     }
 
-    /// The same for a text of a normal form that is known.
+    /// A statement under a version of the catalog, by a text of a normal form that is known.
     pub fn get_alike(&self, version: u64, text: &str, form: &NormalForm) -> Option<Arc<Prepared>> {
         let templates = self.kept.lock().by_form.get(&form.text)?.clone();
         templates.iter().filter(|template| template.plan.version == version).find_map(|template| {

@@ -221,7 +221,8 @@ impl Connection {
         Ok(first)
     }
 
-    /// The same for a client: as far as nothing has to be kept, rows beyond the first come as the client takes them.
+    /// The rows of a query for a client: as far as nothing has to be kept, rows beyond the first come as the client
+    /// takes them.
     pub(super) async fn rows_as_they_come(
         &mut self,
         query: &QueryPlan,

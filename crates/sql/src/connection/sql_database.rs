@@ -101,7 +101,7 @@ impl SqlDatabase {
         SqlDatabase::open_within(database, MemoryBounds::default()).await
     }
 
-    /// The same with bounds for what sessions may hold.
+    /// Reads the catalog of a database, or begins one there, with bounds for what sessions may hold.
     ///
     /// # Errors
     /// As [`SqlDatabase::open`].

@@ -64,7 +64,7 @@ pub(super) struct OpenSavepoint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Committed,
-    /// Its key is that of an earlier one, which has committed: what was done then stays, and nothing is done now.
+    /// By a key of an earlier transaction, which has committed: what was done then stays, and nothing is done now.
     Repeated,
     RolledBack,
 }

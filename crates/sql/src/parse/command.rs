@@ -25,7 +25,7 @@ pub enum Command {
     Do,
     /// `CREATE SEQUENCE`
     CreateSequence {
-        /// Its name.
+        /// The sequence's name.
         name: ast::ObjectName,
         /// `IF NOT EXISTS`
         if_not_exists: bool,
@@ -38,7 +38,7 @@ pub enum Command {
     AddIdentity {
         /// The table.
         table: ast::ObjectName,
-        /// Its column.
+        /// The table's column.
         column: String,
         /// `ALWAYS`, `BY DEFAULT`
         identity: Identity,
@@ -47,7 +47,7 @@ pub enum Command {
     },
     /// `ALTER SEQUENCE`
     AlterSequence {
-        /// Its name.
+        /// The sequence's name.
         name: ast::ObjectName,
         /// `IF EXISTS`
         if_exists: bool,
@@ -56,9 +56,9 @@ pub enum Command {
     },
     /// `ALTER SCHEMA name RENAME TO name`
     RenameSchema {
-        /// Its name.
+        /// The schema's name.
         from: String,
-        /// Its new name.
+        /// The schema's new name.
         to: String,
     },
     /// `ALTER INDEX | VIEW | SEQUENCE name RENAME TO name`
@@ -67,9 +67,9 @@ pub enum Command {
         kind: &'static str,
         /// `IF EXISTS`
         if_exists: bool,
-        /// Its name.
+        /// The relation's name.
         from: ast::ObjectName,
-        /// Its new name.
+        /// The relation's new name.
         to: String,
     },
     /// `COPY`
@@ -102,7 +102,7 @@ pub enum Command {
         is_local: bool,
         /// The setting.
         name: String,
-        /// Its value.
+        /// The setting's value.
         value: Option<String>,
     },
     /// `SHOW`: one, or all of them.
@@ -115,7 +115,7 @@ pub enum Command {
     Notification(&'static str),
     /// `PREPARE`
     Prepare {
-        /// Its name.
+        /// The statement's name.
         name: String,
         /// Types of its parameters, as far as they are given.
         types: Vec<SqlType>,
@@ -126,14 +126,14 @@ pub enum Command {
     Execute {
         /// Which.
         name: String,
-        /// Its arguments.
+        /// What the statement's parameters become.
         arguments: Vec<ast::Expr>,
     },
     /// `DEALLOCATE`: one, or all of them.
     Deallocate(Option<String>),
     /// `DECLARE ... CURSOR FOR`
     Declare {
-        /// Its name.
+        /// The cursor's name.
         name: String,
         /// `WITH HOLD`
         is_held: bool,

@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 /// A clause that PostgreSQL does not have.
 #[derive(Debug)]
 pub(crate) struct Foreign {
-    /// Its words, or what it is: the statement is wrong at the last of them if that is a keyword.
+    /// The clause's words, or what it is: the statement is wrong at the last of them if that is a keyword.
     pub words: &'static str,
     /// What does not have it.
     pub of: &'static str,

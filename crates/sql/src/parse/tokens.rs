@@ -18,7 +18,7 @@ pub struct Tokens<'t> {
 
 /// A line of a text.
 struct Line {
-    /// Its first byte.
+    /// The line's first byte, among the text's.
     start: usize,
     /// Where its characters begin, each [`STRIDE`]th of them, if they are not bytes.
     wide: Vec<usize>,
@@ -332,7 +332,7 @@ impl<'t> Tokens<'t> {
         self.error_at(self.at)
     }
 
-    /// The same, about the token at a place.
+    /// `syntax error at or near`, about the token at a place.
     pub fn wrong_at(&self, at: usize) -> Error {
         self.error_at(at)
     }

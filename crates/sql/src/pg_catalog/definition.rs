@@ -17,7 +17,7 @@ pub enum Constraint<'c> {
 }
 
 impl Constraint<'_> {
-    /// Its name.
+    /// The constraint's name.
     pub fn name(&self) -> &str {
         match self {
             Constraint::Key(key, _) => &key.name,

@@ -40,7 +40,7 @@ pub const DATABASE: u32 = 5;
 
 /// A column of a relation of the catalog.
 pub struct Column {
-    /// Its name.
+    /// The column's name.
     pub name: String,
     /// How its values are kept.
     pub sql_type: SqlType,
@@ -52,14 +52,14 @@ pub struct Column {
 
 /// A relation of the catalog.
 pub struct Relation {
-    /// Its schema.
+    /// The relation's schema.
     pub schema: String,
-    /// Its name.
+    /// The relation's name.
     pub name: String,
     oid: u32,
     /// `r` for a table, `v` for a view, `f` for what a function shows.
     pub kind: char,
-    /// Its columns.
+    /// The relation's columns.
     pub columns: Vec<Column>,
 }
 
@@ -136,12 +136,12 @@ pub fn function_relation(name: &str) -> Option<&'static Relation> {
 }
 
 impl Relation {
-    /// Its number in `pg_class`.
+    /// The relation's number in `pg_class`.
     pub fn oid(&self) -> u32 {
         self.oid
     }
 
-    /// Its rows now.
+    /// The relation's rows now.
     pub fn rows(&self, environment: &Environment) -> Vec<Vec<Value>> {
         let rows = match self.schema.as_str() {
             "pg_catalog" => objects::rows(&self.name, environment)

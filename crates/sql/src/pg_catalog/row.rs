@@ -15,7 +15,7 @@ impl Row {
         Row(values.into_iter().collect())
     }
 
-    /// The same row with one value more.
+    /// This row with one value more.
     pub fn with(mut self, name: &'static str, value: Value) -> Row {
         self.0.insert(name, value);
         self

@@ -82,7 +82,7 @@ pub enum Origin {
     Argument(usize),
     /// The arguments from this place on, as an array.
     Rest(usize),
-    /// Its default.
+    /// The parameter's default.
     Default,
     /// Nowhere: it only goes out.
     None,

@@ -30,7 +30,7 @@ pub enum TokenKind {
 pub struct Token {
     /// What it is.
     pub kind: TokenKind,
-    /// Its place in the text.
+    /// The token's place in the text.
     pub span: Span,
 }
 

@@ -15,7 +15,7 @@ pub struct Definition {
     pub or_replace: bool,
     /// `PROCEDURE`.
     pub is_procedure: bool,
-    /// Its name.
+    /// The function's name.
     pub name: ObjectName,
     /// Parameters, in order.
     pub parameters: Vec<FunctionParameter>,
@@ -56,7 +56,7 @@ pub struct SqlStatement {
 /// `[<<label>>] [DECLARE ...] BEGIN ... END`
 #[derive(Clone, Debug)]
 pub struct Block {
-    /// Its label.
+    /// The block's label.
     pub label: Option<Name>,
     /// What it declares.
     pub declarations: Vec<Declaration>,
@@ -83,11 +83,11 @@ pub enum DeclarationKind {
     Variable {
         /// `CONSTANT`.
         is_constant: bool,
-        /// Its type.
+        /// The variable's type.
         ty: TypeReference,
         /// `NOT NULL`.
         is_not_null: bool,
-        /// Its first value.
+        /// The variable's first value.
         default: Option<Expression>,
     },
     /// `name ALIAS FOR other`
@@ -110,7 +110,7 @@ pub enum TypeReference {
 /// `x`, `record.field`, `label.x`, `$1`.
 #[derive(Clone, Debug)]
 pub struct Path {
-    /// Its parts, as they compare: lower-case unless quoted; a parameter by number is `$1`.
+    /// The path's parts, as they compare: lower-case unless quoted; a parameter by number is `$1`.
     pub parts: Vec<String>,
     /// Where it stands.
     pub span: Span,
@@ -236,7 +236,7 @@ pub struct Into {
 /// A loop.
 #[derive(Clone, Debug)]
 pub struct Loop {
-    /// Its label.
+    /// The loop's label.
     pub label: Option<Name>,
     /// What it goes over.
     pub kind: LoopKind,

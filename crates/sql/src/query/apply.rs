@@ -50,7 +50,7 @@ use tokio::task::yield_now;
 /// What is wanted of a subquery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Hash)]
 enum Wanted {
-    /// Its one value, or null.
+    /// The subquery's one value, or null.
     Value,
     /// Whether it has rows.
     Existence,
@@ -535,7 +535,7 @@ impl ExecutionPlan for ApplyOperator {
         vec![&self.input]
     }
 
-    /// Its results are kept for all rows of its input, which come as one partition.
+    /// One partition of the input: the subquery's results are kept for all rows.
     fn required_input_distribution(&self) -> Vec<Distribution> {
         vec![Distribution::SinglePartition]
     }

@@ -70,7 +70,7 @@ impl LeafProvider {
         LeafProvider { leaf, environment, types, schema: Arc::new(Schema::new(fields)) }
     }
 
-    /// Its columns: name, type, and what else is known of them.
+    /// The rows' columns: name, type, and what else is known of them.
     pub(super) fn columns(&self) -> Vec<(String, SqlType, Flavor)> {
         columns_of(&self.leaf)
     }

@@ -28,7 +28,7 @@ pub struct TableScan {
     pub equal: Vec<Value>,
     /// The lower end of the key's next column.
     pub lower: Option<Bound>,
-    /// Its upper end.
+    /// The upper end of the key's next column.
     pub upper: Option<Bound>,
     /// The columns wanted, as places in [`Table::columns`], behind which is the hidden number of a row of a table
     /// without a primary key; each row has their values in this order.

@@ -10,7 +10,7 @@ const UNFINISHED: &str = ".checkpoint.new";
 /// A file with a checkpoint's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Its name.
+    /// The file's name.
     pub name: String,
     /// The seq in its name.
     pub seq: Seq,

@@ -40,7 +40,7 @@ pub struct Inspection {
     pub header: Header,
     /// What it holds.
     pub counts: Counts,
-    /// Its size.
+    /// The checkpoint's size in the file.
     pub bytes: u64,
 }
 

@@ -33,7 +33,7 @@ pub trait Words: Copy + Send + Sync + 'static {
     /// Every word zero.
     const ZERO: Self;
 
-    /// The same words inside a node.
+    /// The key's words inside a node.
     type Slot: Send + Sync + 'static;
 
     /// A slot holding [`Words::ZERO`].

@@ -83,7 +83,7 @@ pub fn prefetch<T>(address: *const T) {
     let _ = address;
 }
 
-/// The same for a line that is going to be written, which another core may have written last: takes it from there.
+/// Asks for a cache line that is going to be written, which another core may have written last: takes it from there.
 #[inline]
 pub fn prefetch_to_write<T>(address: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -61,7 +61,7 @@ impl Making {
         self.put_word(at, column, word);
     }
 
-    /// The same, with a long one in the version's block if there is room for it.
+    /// Stores a value in the slot at this place, a long one in the version's block if there is room for it.
     #[inline]
     pub fn put_beside(&mut self, at: usize, column: ColumnId, datum: Datum<'_>, data_type: DataType) {
         let Some(place) = self.place else { return self.put(at, column, datum, data_type) };

@@ -13,7 +13,7 @@ const TEXT: DataType = DataType::TEXT;
 /// One way to call a function.
 #[derive(Clone, Copy, Debug)]
 pub struct Signature {
-    /// Its name.
+    /// The function's name.
     pub name: &'static str,
     /// What it computes.
     pub function: Function,

@@ -29,7 +29,7 @@ pub(in crate::connection) fn has_skips(statement: &ast::Statement) -> bool {
     ast::Visit::visit(statement, &mut Any).is_break()
 }
 
-/// The same statement, which waits instead.
+/// A statement that waits where this one skips rows.
 pub(in crate::connection) fn waiting(statement: &ast::Statement) -> ast::Statement {
     struct Each;
     impl ast::VisitorMut for Each {

@@ -1,4 +1,4 @@
-//! The same for definitions: `CREATE`, `ALTER`, `TRUNCATE`.
+//! Clauses of definitions that PostgreSQL does not have: of `CREATE`, `ALTER`, `TRUNCATE`.
 
 use super::{Judged, judge_keys, none};
 use sqlparser::ast;

@@ -24,13 +24,13 @@ impl Compiler<'_> {
         self.mark_as(block, words, sql);
     }
 
-    /// The same for a statement of a function in SQL, by its number from 1.
+    /// Marks, as [`Compiler::mark`] does, what was made of a statement of a function in SQL, by its number from 1.
     pub(super) fn mark_of_sql(&mut self, block: &mut [program::Statement], number: usize) {
         let words = format!("SQL function \"{}\" statement {number}", self.definition.name.name);
         self.mark_as(block, words, None);
     }
 
-    /// The same for declarations of a block that begins there.
+    /// Marks what was made of declarations of a block that begins there.
     pub(super) fn mark_declarations(&mut self, block: &mut [program::Statement], begin: Span) {
         let line = self.definition.source.line(begin.start);
         let words = format!(
@@ -40,7 +40,7 @@ impl Compiler<'_> {
         self.mark_as(block, words, None);
     }
 
-    /// The same for what belongs to the function as a whole.
+    /// Marks what belongs to the function as a whole.
     pub(super) fn mark_rest(&mut self, block: &mut [program::Statement]) {
         let words = format!("PL/pgSQL function {}", self.signature);
         self.mark_as(block, words, None);

@@ -31,7 +31,7 @@ pub enum Output {
     Table {
         /// The program's list.
         list: String,
-        /// Its columns.
+        /// The columns of the rows.
         columns: Vec<(String, SqlType)>,
         /// What `RETURN NEXT` without a value appends.
         variables: Option<Vec<Rc<Variable>>>,

@@ -34,15 +34,15 @@ pub enum Entity {
 
 /// One value.
 pub struct Variable {
-    /// Its name in the body.
+    /// The variable's name in the body.
     pub name: String,
-    /// Its type.
+    /// The variable's type.
     pub sql_type: SqlType,
     /// `CONSTANT`.
     pub is_constant: bool,
     /// `NOT NULL`.
     pub is_not_null: bool,
-    /// Its number in the function, in the order of the text.
+    /// The variable's number in the function, in the order of the text.
     pub number: usize,
     /// Where it is now.
     pub place: RefCell<VariablePlace>,
@@ -51,7 +51,7 @@ pub struct Variable {
 /// The program's variable that a variable is.
 #[derive(Clone)]
 pub struct VariablePlace {
-    /// Its name.
+    /// The variable's name in the program.
     pub program: String,
     /// Whether it can be null.
     pub nullable: bool,
@@ -63,11 +63,11 @@ pub struct VariablePlace {
 
 /// `RECORD`, `%ROWTYPE`, the row of a loop.
 pub struct Record {
-    /// Its name.
+    /// The record's name.
     pub name: String,
-    /// Its number in the function.
+    /// The record's number in the function.
     pub number: usize,
-    /// Its fields, once they are known.
+    /// The record's fields, once they are known.
     pub fields: RefCell<Option<Vec<Rc<Variable>>>>,
 }
 
@@ -170,7 +170,7 @@ impl Record {
 }
 
 impl Variable {
-    /// Its value.
+    /// The variable's value.
     pub fn bound(&self) -> Bound {
         let place = self.place.borrow();
         let value = build::variable(place.program.clone());
@@ -179,7 +179,7 @@ impl Variable {
 }
 
 impl Entity {
-    /// Its value, if it is one.
+    /// The value of what is a variable.
     pub fn bound(&self) -> Option<Bound> {
         match self {
             Entity::Variable(variable) => Some(variable.bound()),

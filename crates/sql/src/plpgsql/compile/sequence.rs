@@ -21,7 +21,7 @@ pub struct Flow {
 
 /// A loop or labelled block that `EXIT` or `CONTINUE` may mean.
 pub struct Target {
-    /// Its label.
+    /// The loop's or block's label.
     pub label: Option<String>,
     /// The flag that leaves it.
     pub exit: String,

@@ -103,7 +103,7 @@ impl Level {
 /// What an expression's answer is used for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Sense {
-    /// Its value: true, false and null differ.
+    /// The answer's value: true, false and null differ.
     #[default]
     Value,
     /// Whether it is true: null is as good as false.
