@@ -24,7 +24,7 @@ use fabius_env::{Clock, DirectoryLock, Disk, RealClock, RealDisk};
 use fabius_log::{DatabaseId, Flusher, Log, LogError, LogOptions, RecoveryReport};
 use fabius_program::arguments;
 use fabius_program::catalog::Catalog;
-use fabius_storage::memory;
+use fabius_storage::block;
 use fabius_value::{Error, Result, Seq, SqlState, Value};
 use parking_lot::Mutex;
 use std::path::Path;
@@ -75,7 +75,7 @@ struct GivesMemoryBack;
 
 impl Drop for GivesMemoryBack {
     fn drop(&mut self) {
-        memory::give_back();
+        block::give_back_all();
     }
 }
 

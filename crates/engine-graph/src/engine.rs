@@ -2,7 +2,7 @@
 
 use crate::batch_size::BatchSize;
 use crate::crew::Crew;
-use crate::initiator::Initiator;
+use crate::initiator::{Initiator, Means};
 use crate::statistics::Statistics;
 use fabius_engine::batch::Outcomes;
 use fabius_engine::eager::intake::Intake;
@@ -35,16 +35,7 @@ impl Default for Settings {
 
 /// The graph engine.
 pub struct GraphEngine {
-    /// Definitions, log, order.
-    pub(crate) ground: Ground,
-    /// Calls that have not begun.
-    pub(crate) intake: Intake,
-    /// Who works.
-    pub(crate) crew: Crew,
-    /// Where time goes.
-    pub(crate) statistics: Statistics,
-    /// See [`Settings::partitions`].
-    pub(crate) partitions: Option<usize>,
+    means: Means,
     /// Whoever holds this leads a batch.
     initiator: Mutex<Initiator>,
 }
@@ -54,23 +45,25 @@ impl GraphEngine {
     pub fn new(foundation: Arc<Foundation>, settings: Settings) -> GraphEngine {
         let size = BatchSize::new(settings.latency_target_us);
         GraphEngine {
-            ground: Ground::new(foundation),
-            intake: Intake::default(),
-            crew: Crew::default(),
-            statistics: Statistics::default(),
-            partitions: settings.partitions,
+            means: Means {
+                ground: Ground::new(foundation),
+                intake: Intake::default(),
+                crew: Crew::default(),
+                statistics: Statistics::default(),
+                partitions: settings.partitions,
+            },
             initiator: Mutex::new(Initiator::new(size, settings.workers_max)),
         }
     }
 
     /// Leads a batch, if calls wait and nobody else leads; whether it did.
     fn lead(&self) -> bool {
-        if self.intake.is_empty() {
+        if self.means.intake.is_empty() {
             return false;
         }
         let Some(mut initiator) = self.initiator.try_lock() else { return false };
         schedule::point("initiator");
-        initiator.run(self)
+        initiator.run(&self.means)
     }
 }
 
@@ -82,25 +75,25 @@ impl Runner for GraphEngine {
     }
 
     fn ground(&self) -> &Ground {
-        &self.ground
+        &self.means.ground
     }
 
     fn intake(&self) -> &Intake {
-        &self.intake
+        &self.means.intake
     }
 
     /// Leads a batch, or works on the one in progress.
     fn take_turn(&self) -> bool {
-        self.lead() || self.crew.join()
+        self.lead() || self.means.crew.join()
     }
 
     fn come_to_rest(&self) -> (RwLockWriteGuard<'_, Schema>, MutexGuard<'_, Initiator>) {
         let mut initiator = self.initiator.lock();
-        let count = self.intake.count();
-        while !self.intake.has_begun(count) && self.ground.foundation().failure().is_none() {
-            initiator.run(self);
+        let count = self.means.intake.count();
+        while !self.means.intake.has_begun(count) && self.means.ground.foundation().failure().is_none() {
+            initiator.run(&self.means);
         }
-        (self.ground.gate.write(), initiator)
+        (self.means.ground.gate.write(), initiator)
     }
 
     fn finish(&self) {
@@ -110,14 +103,14 @@ impl Runner for GraphEngine {
     fn stand(&self) -> Standpoint<'_> {
         // A checkpoint stands between two batches of the log, and calls become visible graph by graph.
         let _between_batches = self.initiator.lock();
-        self.ground.stand()
+        self.means.ground.stand()
     }
 
     fn take_calls(&self, calls: &[u8], count: u32, time_us: i64) -> Outcomes {
-        self.initiator.lock().take(self, calls, count, time_us)
+        self.initiator.lock().take(&self.means, calls, count, time_us)
     }
 
     fn times(&self) -> Vec<(&'static str, u64)> {
-        self.statistics.times()
+        self.means.statistics.times()
     }
 }

@@ -7,13 +7,15 @@
 
 use crate::batch_size::BatchSize;
 use crate::construction::Material;
+use crate::crew::Crew;
 use crate::decomposition::{Decompositions, Grains};
-use crate::engine::GraphEngine;
 use crate::execution::Grounds;
 use crate::graph::{Graph, Stamped};
 use crate::round::Round;
+use crate::statistics::Statistics;
 use bumpalo::Bump;
-use fabius_engine::eager::intake::{Chunk, Outcomes, Work};
+use fabius_engine::eager::Ground;
+use fabius_engine::eager::intake::{Chunk, Intake, Outcomes, Work};
 use fabius_engine::{Batch, batch, entry};
 use fabius_env::schedule;
 use fabius_program::execute::emptied;
@@ -31,6 +33,20 @@ const GRAPHS_PER_WORKER: usize = 4;
 const PARTITIONS_PER_WORKER: usize = 2;
 /// Batches for which a worker that was there is expected to come again.
 const CREW_MEMORY: usize = 16;
+
+/// What batches are run with.
+pub struct Means {
+    /// Definitions, log, order.
+    pub ground: Ground,
+    /// Calls that have not begun.
+    pub intake: Intake,
+    /// Who works.
+    pub crew: Crew,
+    /// Where time goes.
+    pub statistics: Statistics,
+    /// Partitions of each graph; `None`: as many as the threads that are lent need.
+    pub partitions: Option<usize>,
+}
 
 /// The initiator's state; whoever holds it leads a batch.
 pub struct Initiator {
@@ -58,8 +74,8 @@ impl Initiator {
     }
 
     /// Runs a batch of calls that have been handed in; whether there were any.
-    pub fn run(&mut self, engine: &GraphEngine) -> bool {
-        let ground = &engine.ground;
+    pub fn run(&mut self, means: &Means) -> bool {
+        let ground = &means.ground;
         let begun = ground.now_ns();
         let time_us = ground.foundation().clock.now_us();
         let (mut chunks, mut count) = (Vec::<Chunk>::new(), 0);
@@ -67,7 +83,7 @@ impl Initiator {
         entry::begin_calls(time_us, &mut self.payload);
         while count < self.size.calls()
             && self.payload.len() < BATCH_BYTES
-            && let Some(chunk) = engine
+            && let Some(chunk) = means
                 .intake
                 .take_at_most(self.size.calls() - count, BATCH_BYTES.saturating_sub(self.payload.len()))
         {
@@ -90,7 +106,7 @@ impl Initiator {
                         Stamped { call, seq, batch: Some((&chunk.work, place)) }
                     }));
                 }
-                self.execute(engine, &calls, time_us);
+                self.execute(means, &calls, time_us);
                 self.calls = emptied(calls);
                 self.size.adapt(count, ground.now_ns() - begun);
             }
@@ -105,30 +121,30 @@ impl Initiator {
     }
 
     /// Runs so many calls that have their places in the order; gives what has become of them.
-    pub fn take(&mut self, engine: &GraphEngine, calls: &[u8], count: u32, time_us: i64) -> batch::Outcomes {
+    pub fn take(&mut self, means: &Means, calls: &[u8], count: u32, time_us: i64) -> batch::Outcomes {
         let work = Arc::new(Work::new(Batch::of(calls.to_vec(), count), 0));
         let calls: Vec<_> = entry::calls(work.batch.calls())
             .zip(0..)
             .map(|(call, place)| Stamped {
                 call: call.expect("calls are checked when they are taken"),
-                seq: engine.ground.shared.sequencer.take(),
+                seq: means.ground.shared.sequencer.take(),
                 batch: Some((&work, place)),
             })
             .collect();
-        self.execute(engine, &calls, time_us);
+        self.execute(means, &calls, time_us);
         std::mem::take(&mut *work.batch.outcomes())
     }
 
     /// Builds graphs of calls, and executes them.
-    fn execute(&mut self, engine: &GraphEngine, calls: &[Stamped<'_>], time_us: i64) {
+    fn execute(&mut self, means: &Means, calls: &[Stamped<'_>], time_us: i64) {
         let Initiator { decompositions, arenas, spare, .. } = self;
-        let ground = &engine.ground;
+        let ground = &means.ground;
         let schema = ground.gate.read();
         let definitions = &*schema.definitions;
         decompositions.follow(definitions);
         let workers = self.crew_sizes.into_iter().max().unwrap_or(1);
         let for_workers = if workers == 1 { 1 } else { workers * PARTITIONS_PER_WORKER };
-        let partitions = engine.partitions.unwrap_or(for_workers).max(1);
+        let partitions = means.partitions.unwrap_or(for_workers).max(1);
         let graph_calls =
             (calls.len() / (workers * GRAPHS_PER_WORKER)).clamp(*GRAPH_CALLS.start(), *GRAPH_CALLS.end());
         let procedures = calls.iter().map(|stamped| stamped.call.procedure);
@@ -136,8 +152,8 @@ impl Initiator {
         let material = Material { definitions, decompositions, grains };
         let grounds = Grounds { material: &material, ground, schema: &schema, time_us };
         let graphs = calls.chunks(graph_calls).collect();
-        let round = Round::new(grounds, partitions, graphs, arenas, spare, &engine.statistics);
-        engine.crew.lead(&|| round.take_part());
+        let round = Round::new(grounds, partitions, graphs, arenas, spare, &means.statistics);
+        means.crew.lead(&|| round.take_part());
         self.crew_sizes.rotate_right(1);
         self.crew_sizes[0] = round.end();
         drop(schema);

@@ -7,7 +7,7 @@
 //! | `/health/leader` | 200 `leads` if this is the node that can be written to, or 503 `follows` |
 //! | `/health/live` | 200 `live` as long as the process answers |
 
-use crate::server::Shared;
+use crate::shared::Shared;
 use axum::Router;
 use axum::extract::State;
 use axum::http::{StatusCode, header};

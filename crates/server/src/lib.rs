@@ -22,6 +22,7 @@ pub mod logging;
 pub mod metrics;
 pub mod registry;
 pub mod server;
+pub mod shared;
 pub mod tls;
 pub mod users;
 pub mod wire;

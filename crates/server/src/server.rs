@@ -13,6 +13,7 @@ use crate::configuration::Configuration;
 use crate::http;
 use crate::metrics::Metrics;
 use crate::registry::{Ending, Registry};
+use crate::shared::Shared;
 use crate::tls::{self, Tls};
 use crate::users::Users;
 use fabius_sql::connection::SqlDatabase;
@@ -40,31 +41,6 @@ const FORCED_END: Duration = Duration::from_secs(5);
 pub const HURRIED_END: Duration = Duration::from_secs(1);
 /// How often histograms are taken in.
 const UPKEEP: Duration = Duration::from_secs(5);
-
-/// What all connections share.
-pub struct Shared {
-    /// The settings.
-    pub configuration: Configuration,
-    /// The database.
-    pub sql: Arc<SqlDatabase>,
-    /// Who is connected.
-    pub registry: Registry,
-    /// What is counted.
-    pub metrics: Metrics,
-    /// Who may connect; without this, anybody.
-    pub users: Option<Users>,
-    /// How connections are encrypted, if they can be.
-    pub tls: Option<Tls>,
-    sockets: AtomicUsize,
-    ending: watch::Sender<Ending>,
-}
-
-impl Shared {
-    /// Whether the server is ending.
-    pub fn is_closing(&self) -> bool {
-        *self.ending.borrow() > Ending::No
-    }
-}
 
 /// All that a server needs besides its database. What can be refused is refused here, before a database is begun;
 /// addresses are taken, but nobody is let in yet.

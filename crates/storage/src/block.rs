@@ -19,9 +19,14 @@ use parking_lot::Mutex;
 use std::alloc::Layout;
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Release};
 
 /// Sizes are rounded up to this.
 const GRAIN: usize = 16;
+/// How often an epoch is asked to end before what was unlinked in it is left to others.
+const FLUSHES_MAX: usize = 100;
 /// Larger blocks come straight from the allocator.
 const CLASS_BYTES_MAX: usize = 1024;
 const CLASSES: usize = CLASS_BYTES_MAX / GRAIN;
@@ -246,9 +251,27 @@ pub fn make_ready() {
     });
 }
 
+/// Frees what was unlinked before, unless some thread may still be looking at it, and hands all free blocks back to
+/// the allocator: for when a database has been closed, so that the next one of the process finds memory as the first
+/// one did.
+pub fn give_back_all() {
+    let is_freed = Arc::new(AtomicBool::new(false));
+    let last = Arc::clone(&is_freed);
+    // What was unlinked before comes before this.
+    crossbeam_epoch::pin().defer(move || last.store(true, Release));
+    for _ in 0..FLUSHES_MAX {
+        crossbeam_epoch::pin().flush();
+        if is_freed.load(Acquire) {
+            break;
+        }
+        std::thread::yield_now();
+    }
+    keep_none();
+}
+
 /// Hands the free blocks of this thread and of the depot back to the allocator. A block that is kept keeps the whole
 /// page of its allocator from being cleared up, and pages that are in part free are filled here and there.
-pub(crate) fn keep_none() {
+fn keep_none() {
     _ = THREAD.try_with(|thread| {
         // SAFETY: as in `take`.
         let thread = unsafe { &mut *thread.get() };

@@ -4,18 +4,11 @@
 //! cells, shared if there are more threads) and a reader sums them. The account is the process's:
 //! several databases in one process share it.
 
-use crate::block;
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;
-use std::sync::Arc;
-use std::sync::atomic::{
-    AtomicBool, AtomicIsize, AtomicUsize,
-    Ordering::{Acquire, Relaxed, Release},
-};
+use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::Relaxed};
 
 const CELLS: usize = 64;
-/// How often an epoch is asked to end before what was unlinked in it is left to others.
-const FLUSHES_MAX: usize = 100;
 
 static ACCOUNT: [CachePadded<AtomicIsize>; CELLS] = [const { CachePadded::new(AtomicIsize::new(0)) }; CELLS];
 static NEXT_CELL: AtomicUsize = AtomicUsize::new(0);
@@ -36,22 +29,4 @@ pub fn add(bytes: isize) {
 pub fn used() -> usize {
     let sum: isize = ACCOUNT.iter().map(|cell| cell.load(Relaxed)).sum();
     sum.max(0) as usize
-}
-
-/// Frees what was unlinked before, unless some thread may still be looking at it, and hands all free blocks back to
-/// the allocator: for when a database has been closed, so that the next one of the process finds memory as the first
-/// one did.
-pub fn give_back() {
-    let is_freed = Arc::new(AtomicBool::new(false));
-    let last = Arc::clone(&is_freed);
-    // What was unlinked before comes before this.
-    crossbeam_epoch::pin().defer(move || last.store(true, Release));
-    for _ in 0..FLUSHES_MAX {
-        crossbeam_epoch::pin().flush();
-        if is_freed.load(Acquire) {
-            break;
-        }
-        std::thread::yield_now();
-    }
-    block::keep_none();
 }

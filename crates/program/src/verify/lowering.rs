@@ -1,7 +1,7 @@
 //! The state of lowering one procedure: variables, row handles, steps, names, errors.
 
 use super::effects::EffectsOf;
-use super::function::bare_call;
+use super::form::bare_call;
 use super::known::Known;
 use super::scope::{Binding, Declared, Scope};
 use super::{Lowered, RENAME, Refused};

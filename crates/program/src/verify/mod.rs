@@ -25,6 +25,7 @@
 
 mod effects;
 mod expression;
+mod form;
 mod function;
 mod known;
 mod lowering;

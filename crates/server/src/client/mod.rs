@@ -18,7 +18,7 @@ mod values;
 
 use crate::metrics::Metrics;
 use crate::registry::Session;
-use crate::server::Shared;
+use crate::shared::Shared;
 use crate::wire::backend;
 use crate::wire::socket::{Broken, Socket};
 use crate::wire::stream::Stream;

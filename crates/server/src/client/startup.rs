@@ -3,7 +3,7 @@
 use super::extended::Extended;
 use super::{Client, Failure, Outcome, attendance, authentication};
 use crate::registry::Session;
-use crate::server::Shared;
+use crate::shared::Shared;
 use crate::wire::backend;
 use crate::wire::frontend::{Opening, violation};
 use crate::wire::socket::Socket;

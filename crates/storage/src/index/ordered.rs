@@ -21,7 +21,6 @@
 //! Invariants, beside those of the nodes: an inner root has at least two children; a leaf that is not the
 //! root has an entry; the leaf links are in the order of the tree.
 
-use std::ops::Bound;
 use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicPtr, AtomicUsize};
@@ -32,7 +31,6 @@ use parking_lot::Mutex;
 
 use super::key::{Changed, IndexKey};
 use super::ordered_change::{LockSet, Path};
-use super::ordered_cursor::{Cursor, Direction};
 use super::ordered_node::{Header, INNER_KEYS, Inner, LEAF_ENTRIES, Leaf, prefetch_node};
 use super::pointer::Pointer;
 
@@ -176,22 +174,6 @@ impl<K: IndexKey> OrderedIndex<K> {
             version = child_version;
         }
         Ok((unsafe { &*node.cast::<Leaf<K>>() }, version))
-    }
-
-    /// The entries between the bounds, in ascending or descending order of their keys.
-    ///
-    /// Every key that is in the index from this call until the cursor has passed it is returned exactly
-    /// once; a key that is inserted or removed meanwhile may be. Costs one descent at the first entry, then
-    /// follows the leaves.
-    #[inline]
-    pub fn scan<'g>(
-        &'g self,
-        lower: Bound<K::Key<'g>>,
-        upper: Bound<K::Key<'g>>,
-        direction: Direction,
-        guard: &'g Guard,
-    ) -> Cursor<'g, K> {
-        Cursor::new(self, lower, upper, direction, guard)
     }
 
     /// Stores `pointer` under `key`.

@@ -80,6 +80,24 @@ struct Position<'g, K: IndexKey> {
     last: bool,
 }
 
+impl<K: IndexKey> OrderedIndex<K> {
+    /// The entries between the bounds, in ascending or descending order of their keys.
+    ///
+    /// Every key that is in the index from this call until the cursor has passed it is returned exactly
+    /// once; a key that is inserted or removed meanwhile may be. Costs one descent at the first entry, then
+    /// follows the leaves.
+    #[inline]
+    pub fn scan<'g>(
+        &'g self,
+        lower: Bound<K::Key<'g>>,
+        upper: Bound<K::Key<'g>>,
+        direction: Direction,
+        guard: &'g Guard,
+    ) -> Cursor<'g, K> {
+        Cursor::new(self, lower, upper, direction, guard)
+    }
+}
+
 /// A scan in progress; made by [`OrderedIndex::scan`].
 ///
 /// It is an iterator. [`Cursor::next_batch`] gives the same entries some at a time, for callers who want to

@@ -1,8 +1,8 @@
 //! A version while its slots are written, by the one thread that knows of it.
 
-use super::{Mask, Version, WHOLE};
+use super::{Contents, EXTREMES, HAS_OPEN_PART, Mask, Version, WHOLE};
 use crate::slot;
-use fabius_value::{ColumnId, ColumnMask, DataType, Datum, Seq};
+use fabius_value::{ColumnId, ColumnMask, DataType, Datum, DeltaOperator, Seq};
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -93,5 +93,91 @@ impl Making {
             unsafe { self.version.as_ref() }.set_mask(Mask::Nulls, self.nulls, Relaxed);
         }
         self.version
+    }
+}
+
+impl Version {
+    /// Allocates a version that no one else can see yet; it owns copies of long values.
+    ///
+    /// The masks of `contents` do not overlap; `types` are those of all columns of the table.
+    #[inline]
+    pub fn create(contents: &Contents<'_, '_>, types: &[DataType]) -> NonNull<Version> {
+        Version::create_with(contents, ColumnMask::EMPTY, |_| None, types)
+    }
+
+    /// As [`create`](Version::create), with `repeated` columns besides, as they are in `row`: plain values that
+    /// are never null and never on the heap.
+    #[inline]
+    pub fn create_over(
+        contents: &Contents<'_, '_>,
+        repeated: ColumnMask,
+        row: &Version,
+        types: &[DataType],
+    ) -> NonNull<Version> {
+        debug_assert!(row.columns().without(row.deltas()).without(row.sticky()).covers(repeated));
+        Version::create_with(contents, repeated, |column| Some(row.slot(column).load(Relaxed)), types)
+    }
+
+    /// As [`create`](Version::create), with `repeated` columns besides, whose slots are given as they are, `None` for
+    /// null. What they have on the heap belongs to this version from now on.
+    #[inline]
+    pub(crate) fn create_with(
+        contents: &Contents<'_, '_>,
+        repeated: ColumnMask,
+        repeat: impl Fn(ColumnId) -> Option<u64>,
+        types: &[DataType],
+    ) -> NonNull<Version> {
+        let deltas = contents.deltas.mask();
+        let columns = contents.values_mask.union(deltas).union(contents.sticky).union(repeated);
+        debug_assert_eq!(
+            columns.len(),
+            contents.values_mask.len() + deltas.len() + contents.sticky.len() + repeated.len()
+        );
+        let extremes = contents.deltas.operations.iter().any(|delta| delta.1 != DeltaOperator::Add);
+        let is_whole = columns == ColumnMask::first(types.len());
+        let is_open = !deltas.is_empty() || !contents.sticky.is_empty();
+        let flags = Version::width(types)
+            | if extremes { EXTREMES } else { 0 }
+            | if is_whole { WHOLE } else { 0 }
+            | if is_open { HAS_OPEN_PART } else { 0 };
+        let mut making = Making::begin(contents.seq, flags, columns);
+        if columns == contents.values_mask {
+            // Most inserts, and all that is folded.
+            for ((at, column), &datum) in columns.iter().enumerate().zip(contents.values) {
+                making.put(at, column, datum, types[usize::from(column.0)]);
+            }
+        } else {
+            let (mut values, mut operands) = (contents.values.iter(), contents.deltas.operands.iter());
+            for (at, column) in columns.iter().enumerate() {
+                let data_type = types[usize::from(column.0)];
+                if contents.values_mask.contains(column) {
+                    making.put(at, column, *values.next().expect("a value for each column"), data_type);
+                } else if repeated.contains(column) {
+                    making.put_word(at, column, repeat(column));
+                } else if deltas.contains(column) {
+                    making.put(at, column, *operands.next().expect("an operand for each delta"), data_type);
+                } else {
+                    making.put_word(at, column, Some(0));
+                }
+            }
+        }
+        let version = making.end();
+        // SAFETY: just made, and ours alone.
+        let this = unsafe { version.as_ref() };
+        if extremes {
+            for &(column, operator) in contents.deltas.operations {
+                let word = match operator {
+                    DeltaOperator::Add => continue,
+                    DeltaOperator::Max => this.extreme_word(0),
+                    DeltaOperator::Min => this.extreme_word(1),
+                };
+                word.store(word.load(Relaxed) | ColumnMask::of(column).0, Relaxed);
+            }
+        }
+        if is_open {
+            // SAFETY: just made, and ours alone; `flags` say that there is room for the open part.
+            unsafe { Version::open(version, flags, contents.sticky, deltas, contents.deferred) };
+        }
+        version
     }
 }
