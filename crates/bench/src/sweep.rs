@@ -344,7 +344,7 @@ impl Swept {
         self.claim_of(|sample| sample.throughput_tps, text, lines, judge, otherwise)
     }
 
-    /// A claim, as [`Swept::claim`] has them, about another number than the throughput.
+    /// A claim as [`Swept::claim`] makes it, about another number than the throughput.
     pub fn claim_of(
         &self,
         number: impl Fn(&Sample) -> f64,

@@ -94,12 +94,13 @@ struct Partition {
 }
 
 impl Partition {
-    /// Takes it, and the first of its work, if there is any.
+    /// Takes the partition, and the first of its work, if there is any.
     fn claim(&self) -> Option<Entry> {
         self.claim_if(|| true)
     }
 
-    /// Takes it as [`Partition::claim`] does, if something holds that can only end while somebody else has it.
+    /// Takes the partition as [`Partition::claim`] does, as long as something holds that can only end while somebody
+    /// else has it.
     fn claim_if(&self, holds: impl FnOnce() -> bool) -> Option<Entry> {
         if self.queue.is_empty() {
             return None;

@@ -70,7 +70,7 @@ pub type Given = Result<Vec<String>, String>;
 #[derive(Debug)]
 pub struct Transaction {
     pub who: char,
-    /// What the transaction's statements gave, the last one that failed included.
+    /// The transaction's statements with what they gave, the last one that failed included.
     pub given: Vec<(String, Given)>,
     /// Whether it has committed; `None` while it is open.
     pub has_committed: Option<bool>,

@@ -124,7 +124,7 @@ impl Client<'_> {
         block_on(self.holding(text, arguments, Hold::Observe))
     }
 
-    /// A call that keeps its locks, as a future.
+    /// Runs a statement, which holds on to what it reads as `hold` says.
     pub async fn holding(&mut self, text: &str, arguments: &[Value], hold: Hold) -> Result<Value> {
         let statement = self.shop.statement(text);
         let results = self.transaction.run(&statement, arguments, hold).await?;

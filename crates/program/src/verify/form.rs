@@ -1,4 +1,4 @@
-//! How functions are called, for whoever calls them in another way.
+//! The forms that functions are called in, and the names that other languages have for them.
 
 /// Every aggregate, and every function whose types are not fixed, and how it is called. The others
 /// are in [`SIGNATURES`](crate::operation::function::SIGNATURES).

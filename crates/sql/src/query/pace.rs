@@ -53,7 +53,7 @@ const PORTION_GROWTH: usize = 8;
 /// The place of a join's side that its other side is compared with, of two.
 const PROBED: usize = 1;
 
-/// A plan of these operators, which give way now and then.
+/// A plan whose operators give way now and then.
 pub(super) fn paced(plan: Arc<dyn ExecutionPlan>) -> FusionResult<Arc<dyn ExecutionPlan>> {
     let each = |plan: Arc<dyn ExecutionPlan>| {
         if !is_mute(&plan) {
@@ -77,7 +77,7 @@ pub(super) fn paced(plan: Arc<dyn ExecutionPlan>) -> FusionResult<Arc<dyn Execut
     plan.transform_up(each).map(|paced| paced.data)
 }
 
-/// This operator; if it computes much of each row, it gets few rows at a time.
+/// A plan whose operator gets few rows at a time if it computes much of each.
 fn in_slices(plan: Arc<dyn ExecutionPlan>) -> FusionResult<Arc<dyn ExecutionPlan>> {
     let mut parts = 0;
     plan.apply_expressions(&mut |expression| {

@@ -1,4 +1,4 @@
-//! A version while its slots are written, by the one thread that knows of it.
+//! How a version is made: its slots are written one by one, by the one thread that knows of it.
 
 use super::{Contents, EXTREMES, HAS_OPEN_PART, Mask, Version, WHOLE};
 use crate::slot;
