@@ -52,6 +52,11 @@ impl Binder<'_> {
         let (Some(program), Kind::Is(returns)) = (definition.program, &definition.returns) else {
             return beyond(format!("function {name}"));
         };
+        // What is cut off a moment with a time zone, or shown of it, depends on the session's.
+        let is_of_zone = |sql_type: &SqlType| *sql_type == SqlType::TimestampTz;
+        if is_of_zone(returns) || arguments.iter().any(|argument| is_of_zone(&argument.sql_type)) {
+            self.in_utc()?;
+        }
         // Logarithms and powers of exact numbers are exact in PostgreSQL.
         let is_exact = arguments.iter().any(|argument| matches!(argument.sql_type, SqlType::Numeric(_)));
         if *returns == SqlType::Double && is_exact {

@@ -26,6 +26,11 @@ fn nested_aggregates() -> Error {
     Error::new(SqlState(*b"42803"), "aggregate function calls cannot be nested")
 }
 
+/// `42803` for an aggregate over rows that are not grouped yet.
+pub(super) fn no_aggregates_in(clause: &str) -> Error {
+    Error::new(SqlState(*b"42803"), format!("aggregate functions are not allowed in {clause}"))
+}
+
 impl Binder<'_> {
     /// A call of an aggregate.
     pub(super) fn aggregate(
@@ -42,15 +47,12 @@ impl Binder<'_> {
             && !is_window
         {
             if let Some(clause) = level.clause {
-                return Err(Error::new(
-                    SqlState(*b"42803"),
-                    format!("aggregate functions are not allowed in {clause}"),
-                ));
+                return Err(no_aggregates_in(clause));
             }
             if level.in_aggregate {
                 return Err(nested_aggregates());
             }
-            level.has_aggregate = true;
+            level.aggregates += 1;
             level.in_aggregate = true;
         }
         let inner = self.aggregate_parts(call, list);

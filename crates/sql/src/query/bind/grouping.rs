@@ -1,7 +1,8 @@
 //! `GROUP BY`: keys, grouping sets, and what a query says of its groups.
 
+use super::aggregate::no_aggregates_in;
 use super::select::Selected;
-use super::{Binder, Sight, name_of};
+use super::{Binder, Sight, Typed, name_of};
 use crate::query::failure::{inbound, unsupported};
 use crate::query::outer_reference::references;
 use datafusion::common::Column;
@@ -108,7 +109,7 @@ impl Binder<'_> {
                 let entry = place.and_then(|place| selected.get(place)).ok_or_else(|| {
                     Error::new(SqlState(*b"42P10"), format!("GROUP BY position {text} is not in select list"))
                 })?;
-                entry.typed.clone()
+                of_list(entry)?
             }
             ast::Expr::Identifier(ident) => {
                 let path = [name_of(ident)];
@@ -119,17 +120,13 @@ impl Binder<'_> {
                         || own.merged.iter().any(|merged| merged.name == path[0]);
                 let entry = selected.iter().find(|entry| entry.name == path[0]);
                 match (is_column, entry) {
-                    (false, Some(entry)) => entry.typed.clone(),
+                    (false, Some(entry)) => of_list(entry)?,
                     _ => self.expression(expression)?,
                 }
             }
             other => self.expression(other)?,
         };
-        let typed = self.known(typed)?;
-        if !find_aggregate_exprs([&typed.expr]).is_empty() {
-            return Err(Error::new(SqlState(*b"42803"), "aggregate functions are not allowed in GROUP BY"));
-        }
-        Ok(typed.expr)
+        self.known(typed).map(|typed| typed.expr)
     }
 
     /// Groups a plan; the expressions then are over its result.
@@ -296,6 +293,11 @@ fn groups_by(aggregate: &Expr, keys: &[Column]) -> bool {
         }
         _ => true,
     }
+}
+
+/// An entry of the list as a key.
+fn of_list(entry: &Selected) -> Result<Typed> {
+    if entry.has_aggregate { Err(no_aggregates_in("GROUP BY")) } else { Ok(entry.typed.clone()) }
 }
 
 /// Keys, each once.

@@ -72,18 +72,27 @@ struct Level {
     scope: Scope,
     /// What aggregates are not allowed in here: `WHERE`, `JOIN conditions`.
     clause: Option<&'static str>,
-    /// Whether an aggregate was met.
-    has_aggregate: bool,
+    /// Aggregates over this query's rows that were met so far, in it or in queries within it.
+    aggregates: usize,
     /// Whether this is inside of an aggregate's arguments.
     in_aggregate: bool,
     windows: Vec<ast::NamedWindowDefinition>,
-    /// Expressions with subqueries as they have been bound, each for what it is used for: the same text is the same
-    /// expression, which `GROUP BY` asks for.
-    subqueries: Vec<(ast::Expr, Sense, Typed)>,
+    /// Expressions with subqueries as they have been bound: one text is one expression, which `GROUP BY` asks for.
+    subqueries: Vec<Asked>,
     /// The order that the first aggregate with one wants its values in.
     ordering: Option<Vec<Sort>>,
     /// Aggregates over this query's rows that queries within it ask for, and the columns that these see.
     aggregates_within: Vec<(Typed, Column)>,
+}
+
+/// An expression with a subquery as it has been bound.
+struct Asked {
+    expression: ast::Expr,
+    /// What it is used for.
+    sense: Sense,
+    typed: Typed,
+    /// Whether there are aggregates in it over the rows of the query that it stands in.
+    has_aggregate: bool,
 }
 
 impl Level {

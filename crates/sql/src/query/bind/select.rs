@@ -22,6 +22,15 @@ use std::ops::ControlFlow;
 pub(super) struct Selected {
     pub(super) name: String,
     pub(super) typed: Typed,
+    /// Whether there are aggregates in it over this query's rows.
+    pub(super) has_aggregate: bool,
+}
+
+impl Selected {
+    /// A column of what is selected from.
+    fn column(name: String, typed: Typed) -> Selected {
+        Selected { name, typed, has_aggregate: false }
+    }
 }
 
 /// A key of `ORDER BY` or `DISTINCT ON`: an entry of the list, or an expression of its own.
@@ -74,6 +83,11 @@ impl Binder<'_> {
         }
     }
 
+    /// Aggregates over the rows of the query that is bound, so far.
+    pub(super) fn aggregates(&self) -> usize {
+        self.levels.last().map_or(0, |level| level.aggregates)
+    }
+
     pub(super) fn scope(&self) -> Scope {
         self.levels.last().map(|level| level.scope.clone()).unwrap_or_default()
     }
@@ -114,7 +128,7 @@ impl Binder<'_> {
         }
         // Grouping.
         let groups = self.groups(&select.group_by, &selected)?;
-        let has_aggregate = self.levels.last().is_some_and(|level| level.has_aggregate);
+        let has_aggregate = self.aggregates() > 0;
         if groups.is_some() || has_aggregate || having.is_some() {
             let mut within = self
                 .levels
@@ -373,17 +387,22 @@ impl Binder<'_> {
         builder.window([number]).and_then(|builder| builder.filter(first)).map_err(inbound)
     }
 
+    /// An entry of the list that is computed.
+    fn entry(&mut self, name: String, expression: &ast::Expr) -> Result<Selected> {
+        let before = self.aggregates();
+        let typed = self.expression(expression)?;
+        Ok(Selected { name, typed, has_aggregate: self.aggregates() > before })
+    }
+
     fn list(&mut self, items: &[ast::SelectItem]) -> Result<Vec<Selected>> {
         let mut selected = Vec::with_capacity(items.len());
         for item in items {
             match item {
                 ast::SelectItem::UnnamedExpr(expression) => {
-                    let typed = self.expression(expression)?;
-                    selected.push(Selected { name: crate::column_name::of(expression), typed });
+                    selected.push(self.entry(crate::column_name::of(expression), expression)?);
                 }
                 ast::SelectItem::ExprWithAlias { expr, alias } => {
-                    let typed = self.expression(expr)?;
-                    selected.push(Selected { name: name_of(alias), typed });
+                    selected.push(self.entry(name_of(alias), expr)?);
                 }
                 ast::SelectItem::Wildcard(options) => {
                     plain_wildcard(options)?;
@@ -395,7 +414,7 @@ impl Binder<'_> {
                         ));
                     }
                     let shown = scope.shown().into_iter();
-                    selected.extend(shown.map(|(name, typed)| Selected { name: name.to_string(), typed }));
+                    selected.extend(shown.map(|(name, typed)| Selected::column(name.to_string(), typed)));
                 }
                 ast::SelectItem::QualifiedWildcard(
                     ast::SelectItemQualifiedWildcardKind::ObjectName(name),
@@ -423,7 +442,7 @@ impl Binder<'_> {
                     for column in matching.into_iter().filter(own) {
                         let path = [relation.clone(), column.output.name.clone()];
                         if let Some(typed) = self.find_column(&path)? {
-                            selected.push(Selected { name: column.output.name, typed });
+                            selected.push(Selected::column(column.output.name, typed));
                         }
                     }
                 }

@@ -1,9 +1,10 @@
 //! Queries within expressions.
 
+use super::aggregate::no_aggregates_in;
 use super::expression::false_literal;
 use super::operator::plain_binary;
 use super::row_value::row_of;
-use super::{Binder, Flavor, Relation, Sense, Typed};
+use super::{Asked, Binder, Flavor, Relation, Sense, Typed};
 use crate::query::apply::is_of_row;
 use crate::query::arrow_column::arrow_type;
 use crate::query::failure::inbound;
@@ -37,17 +38,24 @@ impl Binder<'_> {
         sense: Sense,
         bind: impl FnOnce(&mut Self) -> Result<Typed>,
     ) -> Result<Typed> {
-        let known = self.levels.last().and_then(|level| {
-            level.subqueries.iter().find(|(known, of, _)| *of == sense && known == expression)
+        let level = self.levels.last();
+        let known = level.and_then(|level| {
+            level.subqueries.iter().find(|known| known.sense == sense && known.expression == *expression)
         });
-        if let Some((_, _, typed)) = known {
-            return Ok(typed.clone());
+        if let Some(known) = known {
+            return match level.and_then(|level| level.clause) {
+                Some(clause) if known.has_aggregate => Err(no_aggregates_in(clause)),
+                _ => Ok(known.typed.clone()),
+            };
         }
+        let before = self.aggregates();
         let typed = bind(self)?;
+        let has_aggregate = self.aggregates() > before;
         if let Some(level) = self.levels.last_mut()
             && level.subqueries.len() < KEPT
         {
-            level.subqueries.push((expression.clone(), sense, typed.clone()));
+            let (expression, typed) = (expression.clone(), typed.clone());
+            level.subqueries.push(Asked { expression, sense, typed, has_aggregate });
         }
         Ok(typed)
     }
