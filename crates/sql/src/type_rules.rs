@@ -3,6 +3,9 @@
 use crate::sql_type::SqlType;
 use fabius_value::{Error, SqlState};
 
+/// `character` of any length.
+pub const ANY_CHAR: SqlType = SqlType::Char(10_485_760);
+
 /// What types have in common (`pg_type.typcategory`); moments, times, intervals and JSON are told apart more finely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Category {

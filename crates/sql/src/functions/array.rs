@@ -38,41 +38,41 @@ pub fn definitions() -> Vec<Definition> {
             };
             Ok(Value::Text(super::text::join_elements(a, &element, &call.environment.style)))
         }),
-        define("array_append(anyarray, anyelement) anyarray null", |a, _| {
+        define("array_append(anycompatiblearray, anycompatible) anycompatiblearray null", |a, _| {
             let mut elements = elements_at(a, 0);
             elements.push(a[1].clone());
             Ok(array_of(elements))
         }),
-        define("array_prepend(anyelement, anyarray) anyarray null", |a, _| {
+        define("array_prepend(anycompatible, anycompatiblearray) anycompatiblearray null", |a, _| {
             let mut elements = elements_at(a, 1);
             elements.insert(0, a[0].clone());
             Ok(array_of(elements))
         }),
-        define("array_cat(anyarray, anyarray) anyarray null", |a, _| {
+        define("array_cat(anycompatiblearray, anycompatiblearray) anycompatiblearray null", |a, _| {
             if a.iter().all(Value::is_null) {
                 return Ok(Value::Null);
             }
             Ok(array_of(elements_at(a, 0).into_iter().chain(elements_at(a, 1))))
         }),
-        define("array_remove(anyarray, anyelement) anyarray null", |a, _| {
+        define("array_remove(anycompatiblearray, anycompatible) anycompatiblearray null", |a, _| {
             if a[0].is_null() {
                 return Ok(Value::Null);
             }
             Ok(array_of(elements_at(a, 0).into_iter().filter(|element| *element != a[1])))
         }),
-        define("array_replace(anyarray, anyelement, anyelement) anyarray null", |a, _| {
+        define("array_replace(anycompatiblearray, anycompatible, anycompatible) anycompatiblearray null", |a, _| {
             if a[0].is_null() {
                 return Ok(Value::Null);
             }
             let new = |element: Value| if element == a[1] { a[2].clone() } else { element };
             Ok(array_of(elements_at(a, 0).into_iter().map(new)))
         }),
-        define("array_position(anyarray, anyelement, int?) int null", |a, _| {
+        define("array_position(anycompatiblearray, anycompatible, int?) int null", |a, _| {
             let from = (integer_at(a, 2) - 1).max(0) as usize;
             let found = elements_at(a, 0).iter().skip(from).position(|element| *element == a[1]);
             Ok(found.map_or(Value::Null, |at| Value::Int((at + from + 1) as i32)))
         }),
-        define("array_positions(anyarray, anyelement) int[] null", |a, _| {
+        define("array_positions(anycompatiblearray, anycompatible) int[] null", |a, _| {
             let elements = elements_at(a, 0);
             let places = elements.iter().enumerate().filter(|(_, element)| **element == a[1]);
             Ok(array_of(places.map(|(at, _)| Value::Int(at as i32 + 1))))
@@ -165,12 +165,9 @@ pub fn definitions() -> Vec<Definition> {
             key.push(0);
             Ok(Value::Bytea(key))
         }),
-        define("fabius_contains(anyarray, anyarray) bool", |a, _| {
-            let left = elements_at(a, 0);
-            let has = |element: &Value| !element.is_null() && left.contains(element);
-            Ok(Value::Boolean(elements_at(a, 1).iter().all(has)))
-        }),
-        define("fabius_overlaps(anyarray, anyarray) bool", |a, _| {
+        define("@>(anyarray, anyarray) bool", |a, _| Ok(contains(&a[0], &a[1]))),
+        define("<@(anyarray, anyarray) bool", |a, _| Ok(contains(&a[1], &a[0]))),
+        define("&&(anyarray, anyarray) bool", |a, _| {
             let left = elements_at(a, 0);
             let has = |element: &Value| !element.is_null() && left.contains(element);
             Ok(Value::Boolean(elements_at(a, 1).iter().any(has)))
@@ -209,6 +206,13 @@ pub fn definitions() -> Vec<Definition> {
             })))
         }),
     ]
+}
+
+/// Whether an array has all elements of another.
+fn contains(array: &Value, part: &Value) -> Value {
+    let elements = elements_at(std::slice::from_ref(array), 0);
+    let has = |element: &Value| !element.is_null() && elements.contains(element);
+    Value::Boolean(elements_at(std::slice::from_ref(part), 0).iter().all(has))
 }
 
 /// The share that a percentile is of.

@@ -59,46 +59,25 @@ pub fn definitions() -> Vec<Definition> {
             order(&parsed(a, 0)?, true, &mut key);
             Ok(Value::Bytea(key))
         }),
-        // Behind `->`, `->>`, `#>`, `#>>`, `@>`, `?`, `||`, `-` of json.
-        define("fabius_json_get(text, text, bool) text", |a, _| {
-            let json = parsed(a, 0)?;
-            Ok(taken(json.get(text_at(a, 1)), truth_at(a, 2)))
-        }),
-        define("fabius_json_get(text, bigint, bool) text", |a, _| {
-            let json = parsed(a, 0)?;
-            let items = json.as_array().map(Vec::as_slice).unwrap_or_default();
-            let found = place(items.len(), integer_at(a, 1)).map(|at| &items[at]);
-            Ok(taken(found, truth_at(a, 2)))
-        }),
-        define("fabius_json_get(jsonb, bigint, bool) text", |a, _| {
-            let json = parsed(a, 0)?;
-            // What is neither an array nor an object is kept as an array of one.
-            let items = match &json {
-                Json::Array(items) => items,
-                Json::Object(_) => &[][..],
-                scalar => std::slice::from_ref(scalar),
-            };
-            let found = place(items.len(), integer_at(a, 1)).map(|at| &items[at]);
-            Ok(taken(found, truth_at(a, 2)))
-        }),
-        define("fabius_json_path(text, text[], bool) text", |a, _| {
-            let json = parsed(a, 0)?;
-            let found = elements_at(a, 1).iter().try_fold(&json, |json, step| match (json, step) {
-                (Json::Array(items), Value::Text(step)) => items.get(step.parse::<usize>().ok()?),
-                (json, Value::Text(step)) => json.get(step),
-                _ => None,
-            });
-            Ok(taken(found, truth_at(a, 2)))
-        }),
-        define("fabius_json_contains(text, text) bool", |a, _| {
-            Ok(Value::Boolean(contains(&parsed(a, 0)?, &parsed(a, 1)?)))
-        }),
-        define("fabius_json_has(text, text) bool", |a, _| {
-            let json = parsed(a, 0)?;
-            let key = text_at(a, 1);
-            Ok(Value::Boolean(has_key(&json, key)))
-        }),
-        define("fabius_json_concat(jsonb, jsonb) jsonb", |a, _| {
+        // `->` and `#>` give JSON, `->>` and `#>>` its text.
+        define("->(json, text) json", |a, _| field_of(a, false)),
+        define("->(jsonb, text) jsonb", |a, _| field_of(a, false)),
+        define("->>(json, text) text", |a, _| field_of(a, true)),
+        define("->>(jsonb, text) text", |a, _| field_of(a, true)),
+        define("->(json, int) json", |a, _| item_of(a, false, false)),
+        define("->(jsonb, int) jsonb", |a, _| item_of(a, true, false)),
+        define("->>(json, int) text", |a, _| item_of(a, false, true)),
+        define("->>(jsonb, int) text", |a, _| item_of(a, true, true)),
+        define("#>(json, text[]) json", |a, _| at_path(a, false)),
+        define("#>(jsonb, text[]) jsonb", |a, _| at_path(a, false)),
+        define("#>>(json, text[]) text", |a, _| at_path(a, true)),
+        define("#>>(jsonb, text[]) text", |a, _| at_path(a, true)),
+        define("@>(jsonb, jsonb) bool", |a, _| Ok(Value::Boolean(contains(&parsed(a, 0)?, &parsed(a, 1)?)))),
+        define("<@(jsonb, jsonb) bool", |a, _| Ok(Value::Boolean(contains(&parsed(a, 1)?, &parsed(a, 0)?)))),
+        define("?(jsonb, text) bool", |a, _| Ok(Value::Boolean(has_key(&parsed(a, 0)?, text_at(a, 1))))),
+        define("?|(jsonb, text[]) bool", |a, _| Ok(Value::Boolean(has(a, false)?))),
+        define("?&(jsonb, text[]) bool", |a, _| Ok(Value::Boolean(has(a, true)?))),
+        define("||(jsonb, jsonb) jsonb", |a, _| {
             let joined = match (parsed(a, 0)?, parsed(a, 1)?) {
                 (Json::Object(mut left), Json::Object(right)) => {
                     left.extend(right);
@@ -111,7 +90,7 @@ pub fn definitions() -> Vec<Definition> {
             };
             Ok(Value::Text(printed(&joined)))
         }),
-        define("fabius_json_without(jsonb, text) jsonb", |a, _| {
+        define("-(jsonb, text) jsonb", |a, _| {
             let mut json = parsed(a, 0)?;
             match &mut json {
                 Json::Object(fields) => {
@@ -122,7 +101,7 @@ pub fn definitions() -> Vec<Definition> {
             }
             Ok(Value::Text(printed(&json)))
         }),
-        define("fabius_json_without(jsonb, bigint) jsonb", |a, _| {
+        define("-(jsonb, int) jsonb", |a, _| {
             let mut json = parsed(a, 0)?;
             let items = json.as_array_mut().ok_or_else(|| {
                 Error::new(SqlState::INVALID_PARAMETER, "cannot delete from object using integer index")
@@ -132,7 +111,7 @@ pub fn definitions() -> Vec<Definition> {
             }
             Ok(Value::Text(printed(&json)))
         }),
-        define("fabius_json_without(jsonb, text[]) jsonb", |a, _| {
+        define("-(jsonb, text[]) jsonb", |a, _| {
             let mut json = parsed(a, 0)?;
             for key in elements_at(a, 1) {
                 let key = text_at(std::slice::from_ref(&key), 0);
@@ -144,13 +123,11 @@ pub fn definitions() -> Vec<Definition> {
             }
             Ok(Value::Text(printed(&json)))
         }),
-        define("fabius_json_without_path(jsonb, text[]) jsonb", |a, _| {
+        define("#-(jsonb, text[]) jsonb", |a, _| {
             let mut json = parsed(a, 0)?;
             change(&mut json, &path_at(a, 1), &mut |_| None, false);
             Ok(Value::Text(printed(&json)))
         }),
-        define("fabius_json_has_any(text, text[]) bool", |a, _| Ok(Value::Boolean(has(a, false)?))),
-        define("fabius_json_has_all(text, text[]) bool", |a, _| Ok(Value::Boolean(has(a, true)?))),
         define("jsonb_set(jsonb, text[], jsonb, bool?) jsonb", |a, _| {
             let (mut json, new) = (parsed(a, 0)?, parsed(a, 2)?);
             let makes_new = a.len() < 4 || truth_at(a, 3);
@@ -207,6 +184,35 @@ pub fn definitions() -> Vec<Definition> {
             Ok(Value::Text(format!("{{{}}}", fields.collect::<Vec<_>>().join(","))))
         }),
     ]
+}
+
+/// The value of a key, as JSON or as its text.
+fn field_of(a: &[Value], as_text: bool) -> Result<Value> {
+    Ok(taken(parsed(a, 0)?.get(text_at(a, 1)), as_text))
+}
+
+/// The item at a place of an array, from its end if the place is negative.
+fn item_of(a: &[Value], is_binary: bool, as_text: bool) -> Result<Value> {
+    let json = parsed(a, 0)?;
+    let items = match &json {
+        Json::Array(items) => items.as_slice(),
+        Json::Object(_) => &[],
+        // `jsonb` keeps what is neither an array nor an object as an array of one.
+        scalar if is_binary => std::slice::from_ref(scalar),
+        _ => &[],
+    };
+    Ok(taken(place(items.len(), integer_at(a, 1)).map(|at| &items[at]), as_text))
+}
+
+/// What is reached by keys and places.
+fn at_path(a: &[Value], as_text: bool) -> Result<Value> {
+    let json = parsed(a, 0)?;
+    let found = elements_at(a, 1).iter().try_fold(&json, |json, step| match (json, step) {
+        (Json::Array(items), Value::Text(step)) => items.get(step.parse::<usize>().ok()?),
+        (json, Value::Text(step)) => json.get(step),
+        _ => None,
+    });
+    Ok(taken(found, as_text))
 }
 
 fn type_at(call: &Call, at: usize) -> &SqlType {

@@ -12,6 +12,7 @@
 //! | [`moment`] | of dates, times and intervals |
 //! | [`number`] | of numbers |
 //! | [`number_pattern`] | numbers by patterns |
+//! | [`operator`] | operators, which are called by symbols |
 //! | [`resolution`] | which of several functions is called |
 //! | [`session`] | about the session and its locks |
 //! | [`text`] | of text and bytes |
@@ -24,6 +25,7 @@ pub mod json;
 pub mod moment;
 pub mod number;
 pub mod number_pattern;
+pub mod operator;
 pub mod resolution;
 pub mod session;
 pub mod text;
@@ -31,9 +33,10 @@ pub mod text;
 pub use call::{Call, Environment};
 
 use crate::sql_type::SqlType;
+use crate::type_rules::ANY_CHAR;
 use fabius_program::ir::Function;
 use fabius_program::operation::function::{self, Signature};
-use fabius_value::{Result, Value};
+use fabius_value::{Error, Result, SqlState, Value};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -55,10 +58,16 @@ pub enum Kind {
     Is(SqlType),
     /// Any type.
     Any,
+    /// Any type but arrays.
+    NonArray,
     /// Any type, the same everywhere in the signature.
     Element,
     /// An array of that type.
     Array,
+    /// A type that all arguments of this kind become implicitly.
+    Compatible,
+    /// An array of that type.
+    CompatibleArray,
 }
 
 /// What a function does with its arguments, written for values.
@@ -71,9 +80,12 @@ pub enum Body {
     OfValues(Kernel),
     /// What a function of programs does.
     OfPrograms(&'static Signature),
+    /// What programs and queries have instructions for.
+    BuiltIn(operator::BuiltIn),
 }
 
-/// A function.
+/// A function or an operator.
+#[derive(Clone)]
 pub struct Definition {
     /// The function's name.
     pub name: String,
@@ -107,7 +119,13 @@ impl Definition {
         match self.body {
             Body::OfValues(kernel) => kernel(arguments, call),
             Body::OfPrograms(line) => function::of_values(line, arguments),
+            Body::BuiltIn(_) => Err(Error::new(SqlState(*b"XX000"), "an instruction is no function")),
         }
+    }
+
+    /// Whether users call it by its name: it is neither an operator nor behind one.
+    pub fn has_public_name(&self) -> bool {
+        self.name.starts_with(char::is_alphabetic) && !self.name.starts_with("fabius_")
     }
 
     /// The function, which programs have under a name of their own.
@@ -134,8 +152,13 @@ fn declare(signature: &str, body: Body) -> Definition {
     let mut words = rest.split_whitespace();
     let kind = |word: &str| match word {
         "any" => Kind::Any,
+        "anynonarray" => Kind::NonArray,
         "anyelement" => Kind::Element,
         "anyarray" => Kind::Array,
+        "anycompatible" => Kind::Compatible,
+        "anycompatiblearray" => Kind::CompatibleArray,
+        // Of any length.
+        "bpchar" => Kind::Is(ANY_CHAR),
         name => Kind::Is(SqlType::of_name(&name.replace('_', " ")).expect("a signature's types exist")),
     };
     let words_of: Vec<&str> = parameters.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
@@ -174,9 +197,17 @@ pub static FUNCTIONS: LazyLock<HashMap<String, Vec<Definition>>> = LazyLock::new
         cluster::definitions(),
         session::definitions(),
         text::definitions(),
+        operator::definitions(),
     ];
     for definition in groups.into_iter().flatten() {
         all.entry(definition.name.clone()).or_default().push(definition);
+    }
+    for (symbol, function, takes) in operator::SYMBOLS {
+        let called = all.get(*function).into_iter().flatten();
+        let called = called.filter(|it| takes.is_none() || it.parameters.first() == takes.clone().map(Kind::Is).as_ref());
+        let named = called.cloned().map(|it| Definition { name: symbol.to_string(), ..it });
+        let named: Vec<Definition> = named.collect();
+        all.entry(symbol.to_string()).or_default().extend(named);
     }
     all
 });
@@ -228,8 +259,8 @@ mod tests {
 
     /// The functions by name, without those that only operators and other functions call.
     fn listed() -> String {
-        let names: BTreeSet<&str> =
-            FUNCTIONS.keys().map(String::as_str).filter(|name| !name.starts_with("fabius_")).collect();
+        let public = FUNCTIONS.values().flatten().filter(|definition| definition.has_public_name());
+        let names: BTreeSet<&str> = public.map(|definition| definition.name.as_str()).collect();
         let (mut text, mut width) = (String::new(), 0);
         for (at, name) in names.iter().enumerate() {
             let word = format!("`{name}`{}", if at + 1 < names.len() { "," } else { "." });

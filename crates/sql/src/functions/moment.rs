@@ -163,49 +163,66 @@ pub fn definitions() -> Vec<Definition> {
         define("timezone(text, timestamptz) timestamp", |a, _| {
             Ok(Value::Timestamp(zone(text_at(a, 0))?.local(moment_at(a, 1))))
         }),
-        // Behind `+`, `-`, `*`, `/` and comparisons.
-        define("fabius_add(timestamp, interval) timestamp", |a, _| moved(moment_at(a, 0), interval_at(a, 1))),
-        define("fabius_add(timestamptz, interval) timestamptz", |a, c| {
+        define("+(timestamp, interval) timestamp", |a, _| moved(moment_at(a, 0), interval_at(a, 1))),
+        define("+(interval, timestamp) timestamp", |a, _| moved(moment_at(a, 1), interval_at(a, 0))),
+        define("+(date, interval) timestamp", |a, _| moved(moment_at(a, 0), interval_at(a, 1))),
+        define("+(interval, date) timestamp", |a, _| moved(moment_at(a, 1), interval_at(a, 0))),
+        define("-(date, interval) timestamp", |a, _| moved(moment_at(a, 0), back_at(a, 1)?)),
+        define("+(date, time) timestamp", |a, _| moved(moment_at(a, 0), of_time(integer_at(a, 1)))),
+        define("+(time, date) timestamp", |a, _| moved(moment_at(a, 1), of_time(integer_at(a, 0)))),
+        define("+(interval, timestamptz) timestamptz", |a, c| {
+            moved_in_zone(moment_at(a, 1), interval_at(a, 0), c)
+        }),
+        define("+(timestamptz, interval) timestamptz", |a, c| {
             moved_in_zone(moment_at(a, 0), interval_at(a, 1), c)
         }),
-        define("fabius_subtract(timestamp, interval) timestamp", |a, _| {
+        define("-(timestamp, interval) timestamp", |a, _| {
             moved(moment_at(a, 0), back_at(a, 1)?)
         }),
-        define("fabius_subtract(timestamptz, interval) timestamptz", |a, c| {
+        define("-(timestamptz, interval) timestamptz", |a, c| {
             moved_in_zone(moment_at(a, 0), back_at(a, 1)?, c)
         }),
-        define("fabius_add(time, interval) time", |a, _| {
+        define("+(time, interval) time", |a, _| {
             let Interval { micros, .. } = interval_at(a, 1);
             Ok(Value::BigInt((integer_at(a, 0) + micros).rem_euclid(DAY_MICROS)))
         }),
-        define("fabius_subtract(time, interval) time", |a, _| {
+        define("+(interval, time) time", |a, _| {
+            let Interval { micros, .. } = interval_at(a, 0);
+            Ok(Value::BigInt((integer_at(a, 1) + micros).rem_euclid(DAY_MICROS)))
+        }),
+        define("-(time, interval) time", |a, _| {
             let Interval { micros, .. } = interval_at(a, 1);
             Ok(Value::BigInt((integer_at(a, 0) - micros).rem_euclid(DAY_MICROS)))
         }),
-        define("fabius_subtract(time, time) interval", |a, _| {
-            or_out_of_range(Interval::of_parts(0, 0, integer_at(a, 0) - integer_at(a, 1)))
+        define("-(time, time) interval", |a, _| {
+            Ok(of_time(integer_at(a, 0) - integer_at(a, 1)).into_value())
         }),
-        define("fabius_add(date, int) date", |a, _| shifted(a, 1)),
-        define("fabius_subtract(date, int) date", |a, _| shifted(a, -1)),
-        define("fabius_subtract(date, date) int", |a, _| match (&a[0], &a[1]) {
+        define("+(date, int) date", |a, _| shifted(&a[0], integer_at(a, 1))),
+        define("+(int, date) date", |a, _| shifted(&a[1], integer_at(a, 0))),
+        define("-(date, int) date", |a, _| shifted(&a[0], -integer_at(a, 1))),
+        define("-(date, date) int", |a, _| match (&a[0], &a[1]) {
             (Value::Date(i32::MAX | i32::MIN), _) | (_, Value::Date(i32::MAX | i32::MIN)) => {
                 Err(Error::new(SqlState::DATETIME_OVERFLOW, "cannot subtract infinite dates"))
             }
             (Value::Date(later), Value::Date(earlier)) => Ok(Value::Int(later - earlier)),
             _ => Ok(Value::Null),
         }),
-        define("fabius_subtract(timestamp, timestamp) interval", between),
-        define("fabius_subtract(timestamptz, timestamptz) interval", between),
-        define("fabius_add(interval, interval) interval", |a, _| {
+        define("-(timestamp, timestamp) interval", between),
+        define("-(timestamptz, timestamptz) interval", between),
+        define("+(interval, interval) interval", |a, _| {
             or_out_of_range(interval_at(a, 0).checked_add(interval_at(a, 1)))
         }),
-        define("fabius_subtract(interval, interval) interval", |a, _| {
+        define("-(interval, interval) interval", |a, _| {
             or_out_of_range(interval_at(a, 0).checked_add(back_at(a, 1)?))
         }),
-        define("fabius_multiply(interval, float8) interval", |a, _| {
+        define("*(interval, float8) interval", |a, _| {
             or_out_of_range(interval_at(a, 0).scaled(|part| part * double_at(a, 1)))
         }),
-        define("fabius_divide(interval, float8) interval", |a, _| match double_at(a, 1) {
+        define("*(float8, interval) interval", |a, _| {
+            or_out_of_range(interval_at(a, 1).scaled(|part| part * double_at(a, 0)))
+        }),
+        define("-(interval) interval", |a, _| back_at(a, 0).map(Interval::into_value)),
+        define("/(interval, float8) interval", |a, _| match double_at(a, 1) {
             0.0 => Err(Error::new(SqlState::DIVISION_BY_ZERO, "division by zero")),
             divisor => or_out_of_range(interval_at(a, 0).scaled(|part| part / divisor)),
         }),
@@ -304,12 +321,18 @@ fn between(a: &[Value], _: &Call) -> Result<Value> {
     or_out_of_range(Interval::of_parts(0, micros / DAY_MICROS, micros % DAY_MICROS))
 }
 
-fn shifted(a: &[Value], sign: i64) -> Result<Value> {
-    if let Value::Date(i32::MAX | i32::MIN) = &a[0] {
-        return Ok(a[0].clone());
-    }
-    let days = moment_at(a, 0) / DAY_MICROS + sign * integer_at(a, 1);
-    i32::try_from(days).map(Value::Date).map_err(|_| calendar::out_of_range("date"))
+fn shifted(date: &Value, days: i64) -> Result<Value> {
+    let date = match date {
+        Value::Date(i32::MAX | i32::MIN) => return Ok(date.clone()),
+        Value::Date(date) => i64::from(*date),
+        _ => return Ok(Value::Null),
+    };
+    i32::try_from(date + days).map(Value::Date).map_err(|_| calendar::out_of_range("date"))
+}
+
+/// A time of day, or what is between two, as an interval.
+fn of_time(micros: i64) -> Interval {
+    Interval { micros, ..Interval::default() }
 }
 
 fn series(a: &[Value], call: &Call) -> Result<Value> {

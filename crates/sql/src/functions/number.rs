@@ -26,15 +26,6 @@ pub fn definitions() -> Vec<Definition> {
         define("fabius_float_order(float8) float8", |a, _| {
             Ok(Value::Double(in_float_order(double_at(a, 0))))
         }),
-        define("fabius_bit_xor(smallint, smallint) smallint", |a, _| {
-            Ok(Value::SmallInt((integer_at(a, 0) ^ integer_at(a, 1)) as i16))
-        }),
-        define("fabius_bit_xor(int, int) int", |a, _| {
-            Ok(Value::Int((integer_at(a, 0) ^ integer_at(a, 1)) as i32))
-        }),
-        define("fabius_bit_xor(bigint, bigint) bigint", |a, _| {
-            Ok(Value::BigInt(integer_at(a, 0) ^ integer_at(a, 1)))
-        }),
         define("sign(numeric) numeric", |a, _| Ok(Value::Numeric(map(a, |m, _| (m.signum(), 0))))),
         define("sign(float8) float8", |a, _| {
             let value = double_at(a, 0);

@@ -26,6 +26,20 @@ pub enum Unresolved {
 /// The function of a name that takes the arguments best.
 pub fn resolve(name: &str, arguments: &[Argument<'_>]) -> Result<&'static Definition, Unresolved> {
     let all = FUNCTIONS.get(name).map(Vec::as_slice).unwrap_or_default();
+    match best(all, arguments) {
+        // Functions that nobody calls by name are there to take whatever comes.
+        Err(Unresolved::Ambiguous) if name.starts_with("fabius_") => {
+            all.iter().find(|it| takes(it, arguments)).ok_or(Unresolved::Missing)
+        }
+        found => found,
+    }
+}
+
+/// The one of several that takes the arguments best.
+pub(super) fn best(
+    all: &'static [Definition],
+    arguments: &[Argument<'_>],
+) -> Result<&'static Definition, Unresolved> {
     let mut candidates: Vec<&Definition> = all.iter().filter(|it| takes(it, arguments)).collect();
     keep_best(&mut candidates, |it| count(it, arguments, is_exact));
     keep_best(&mut candidates, |it| {
@@ -40,8 +54,6 @@ pub fn resolve(name: &str, arguments: &[Argument<'_>]) -> Result<&'static Defini
     match candidates.as_slice() {
         [] => Err(Unresolved::Missing),
         [only] => Ok(only),
-        // Functions that only operators call are there to take whatever comes.
-        [first, ..] if name.starts_with("fabius_") => Ok(first),
         _ => Err(Unresolved::Ambiguous),
     }
 }
@@ -77,27 +89,42 @@ fn takes(definition: &Definition, arguments: &[Argument<'_>]) -> bool {
     if arguments.len() < least {
         return false;
     }
-    let mut element = SqlType::Unknown;
+    let (mut element, mut compatible) = (SqlType::Unknown, SqlType::Unknown);
     arguments.iter().enumerate().all(|(at, argument)| {
         let Some(kind) = definition.parameter(at) else { return false };
-        let of = match (kind, argument.sql_type) {
+        let (of, all) = match (kind, argument.sql_type) {
             (Kind::Is(SqlType::Text), _) if argument.is_named => return false,
             (Kind::Is(SqlType::Text), SqlType::Json | SqlType::JsonB) => {
                 return definition.name.starts_with("fabius_");
             }
             (Kind::Is(to), from) => return converts(from, to, Context::Implicit),
             (Kind::Any, _) => return true,
-            (Kind::Element, of) => of,
-            (Kind::Array, SqlType::Array(of)) => of,
-            (Kind::Array, SqlType::Unknown) => return true,
-            (Kind::Array, _) => return false,
+            (Kind::NonArray, of) => return !matches!(of, SqlType::Array(_)),
+            (Kind::Array | Kind::CompatibleArray, SqlType::Unknown) => return true,
+            (Kind::Element, of) => (of, &mut element),
+            (Kind::Compatible, of) => (of, &mut compatible),
+            (Kind::Array, SqlType::Array(of)) => (of.as_ref(), &mut element),
+            (Kind::CompatibleArray, SqlType::Array(of)) => (of.as_ref(), &mut compatible),
+            (Kind::Array | Kind::CompatibleArray, _) => return false,
         };
-        match common(&element, of) {
-            Some(both) => element = both,
+        let is_open = *all == SqlType::Unknown || *of == SqlType::Unknown;
+        if !is_open && matches!(kind, Kind::Element | Kind::Array) && !is_exact(all, of) {
+            return false;
+        }
+        match common(all, of) {
+            Some(both) => *all = both,
             None => return false,
         }
         true
     })
+}
+
+/// Whether the parameters have the very types of the arguments.
+pub(super) fn takes_exactly(definition: &Definition, arguments: &[Argument<'_>]) -> bool {
+    let exact = |(at, argument): (usize, &Argument<'_>)| {
+        matches!(definition.parameters.get(at), Some(Kind::Is(kind)) if is_exact(kind, argument.sql_type))
+    };
+    definition.parameters.len() == arguments.len() && arguments.iter().enumerate().all(exact)
 }
 
 fn keep_best(candidates: &mut Vec<&Definition>, score: impl Fn(&Definition) -> usize) {
@@ -120,7 +147,7 @@ fn count(
 }
 
 fn is_exact(kind: &SqlType, of: &SqlType) -> bool {
-    without_modifiers(kind) == without_modifiers(of)
+    matches!((kind, of), (SqlType::Char(_), SqlType::Char(_))) || without_modifiers(kind) == without_modifiers(of)
 }
 
 /// Whether it is the type that is preferred in a type's category (`pg_type.typispreferred`).

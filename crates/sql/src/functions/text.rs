@@ -142,7 +142,7 @@ pub fn definitions() -> Vec<Definition> {
             let is_whole = a.len() < 2 || truth_at(a, 1);
             Ok(array_of(identifiers(text_at(a, 0), is_whole)?.into_iter().map(Value::from)))
         }),
-        define("fabius_bytes(bytea, bytea) bytea", |a, _| {
+        define("||(bytea, bytea) bytea", |a, _| {
             Ok(Value::Bytea([bytes_at(a, 0), bytes_at(a, 1)].concat()))
         }),
         define("substr(bytea, int, int?) bytea", part_of_bytes).in_programs("substring"),
@@ -236,11 +236,11 @@ pub fn definitions() -> Vec<Definition> {
                 _ => array_of(text.chars().map(|c| item(&c.to_string()))),
             })
         }),
-        // Behind the operators `~`, `~*` and `SIMILAR TO`.
-        define("fabius_matches(text, text, bool) bool", |a, _| {
-            let flags = if truth_at(a, 2) { "i" } else { "" };
-            Ok(Value::Boolean(pattern(text_at(a, 1), flags)?.is_match(text_at(a, 0))))
-        }),
+        define("~(text, text) bool", |a, _| matches(a, "").map(Value::Boolean)),
+        define("~*(text, text) bool", |a, _| matches(a, "i").map(Value::Boolean)),
+        define("!~(text, text) bool", |a, _| Ok(Value::Boolean(!matches(a, "")?))),
+        define("!~*(text, text) bool", |a, _| Ok(Value::Boolean(!matches(a, "i")?))),
+        // Behind `SIMILAR TO`.
         define("fabius_similar(text, text, text?) bool", |a, _| {
             let escape = if a.len() > 2 { text_at(a, 2) } else { "\\" };
             let regex = similar_pattern(text_at(a, 1), escape)?;
@@ -264,6 +264,11 @@ pub fn definitions() -> Vec<Definition> {
             Ok(Value::Bytea(uuid::Uuid::new_v4().as_bytes().to_vec()))
         }),
     ]
+}
+
+/// Whether a regular expression is found in a text.
+fn matches(a: &[Value], flags: &str) -> Result<bool> {
+    Ok(pattern(text_at(a, 1), flags)?.is_match(text_at(a, 0)))
 }
 
 /// The parts of a text between what a pattern matches. Empty matches at its ends, or next to another, part nothing.

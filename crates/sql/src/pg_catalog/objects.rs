@@ -364,7 +364,7 @@ const BUILT_IN: u32 = 6000;
 /// The functions that have a name for users, in the order of their numbers.
 fn built_in() -> Vec<&'static Definition> {
     let mut all: Vec<_> =
-        FUNCTIONS.values().flatten().filter(|definition| !definition.name.starts_with("fabius_")).collect();
+        FUNCTIONS.values().flatten().filter(|definition| definition.has_public_name()).collect();
     all.sort_by(|a, b| a.name.cmp(&b.name));
     all
 }
@@ -382,6 +382,9 @@ fn functions(catalog: &Catalog) -> Vec<Row> {
         Kind::Any => 2276,
         Kind::Element => 2283,
         Kind::Array => 2277,
+        Kind::NonArray => 2776,
+        Kind::Compatible => 5077,
+        Kind::CompatibleArray => 5078,
     };
     for (at, definition) in built_in().into_iter().enumerate() {
         let arguments = definition.parameters.iter().map(oid).collect();

@@ -7,7 +7,7 @@ use crate::functions::{Call, Definition, Kind};
 use crate::query::failure::{inbound, unsupported};
 use crate::query::functions::RowFunction;
 use crate::sql_type::SqlType;
-use crate::type_rules::{self, is_integer};
+use crate::type_rules::is_integer;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::expr::Unnest;
 use datafusion::logical_expr::{Case, Expr};
@@ -188,7 +188,7 @@ impl Binder<'_> {
         })
     }
 
-    fn apply(
+    pub(super) fn apply(
         &mut self,
         definition: &'static Definition,
         arguments: Vec<Typed>,
@@ -200,8 +200,8 @@ impl Binder<'_> {
         let mut element = SqlType::Unknown;
         for (argument, kind) in arguments.iter().zip(&kinds) {
             let sql_type = match (kind, &argument.sql_type) {
-                (Kind::Element, sql_type) => sql_type,
-                (Kind::Array, SqlType::Array(inner)) => inner,
+                (Kind::Element | Kind::Compatible, sql_type) => sql_type,
+                (Kind::Array | Kind::CompatibleArray, SqlType::Array(inner)) => inner,
                 _ => continue,
             };
             element = super::coerce::common_type(&element, sql_type)
@@ -224,16 +224,18 @@ impl Binder<'_> {
                     super::operator::as_text(argument)
                 }
                 Kind::Is(sql_type) => self.coerce(argument, sql_type)?,
-                Kind::Any => self.known(argument)?,
-                Kind::Element => self.coerce(argument, &element)?,
-                Kind::Array => self.coerce(argument, &SqlType::Array(Box::new(element.clone())))?,
+                Kind::Any | Kind::NonArray => self.known(argument)?,
+                Kind::Element | Kind::Compatible => self.coerce(argument, &element)?,
+                Kind::Array | Kind::CompatibleArray => {
+                    self.coerce(argument, &SqlType::Array(Box::new(element.clone())))?
+                }
             });
         }
         let returns = returns.unwrap_or_else(|| match &definition.returns {
             Kind::Is(SqlType::Numeric(None)) => numeric_returned(&definition.name, &settled),
             Kind::Is(sql_type) => sql_type.clone(),
-            Kind::Element | Kind::Any => element.clone(),
-            Kind::Array => SqlType::Array(Box::new(element.clone())),
+            Kind::Element | Kind::Compatible | Kind::Any | Kind::NonArray => element.clone(),
+            Kind::Array | Kind::CompatibleArray => SqlType::Array(Box::new(element.clone())),
         });
         let call = Call {
             types: settled.iter().map(|typed| typed.sql_type.clone()).collect(),
@@ -273,10 +275,16 @@ impl Binder<'_> {
         let (Some(value), Some(other), None) = (arguments.next(), arguments.next(), arguments.next()) else {
             return Err(Error::new(SqlState::SYNTAX_ERROR, "NULLIF has two arguments"));
         };
-        let value = match type_rules::nullif(&value.sql_type, &other.sql_type) {
-            SqlType::Unknown => self.known(value)?,
-            sql_type if sql_type == value.sql_type => value,
-            sql_type => self.cast(value, &sql_type)?,
+        // Its type is that of the left side of `=`.
+        let operator = self.resolved("=", &[&value, &other])?;
+        let value = match &operator.parameters[0] {
+            Kind::Is(SqlType::Char(_) | SqlType::Numeric(None)) | Kind::Array
+                if value.sql_type != SqlType::Unknown && !is_integer(&value.sql_type) =>
+            {
+                value
+            }
+            Kind::Is(sql_type) => self.cast(value, sql_type)?,
+            _ => self.known(value)?,
         };
         let equal = self.comparison(value.clone(), "=", other)?;
         let null = crate::query::arrow_column::scalar(&fabius_value::Value::Null, &value.sql_type)?;
@@ -385,11 +393,12 @@ impl Binder<'_> {
 
 /// Arguments as far as they have a say in what is called.
 fn given(arguments: &[Typed]) -> Vec<Argument<'_>> {
-    let given = arguments.iter().map(|typed| Argument {
-        sql_type: &typed.sql_type,
-        is_named: matches!(typed.flavor, Flavor::Named(_)),
-    });
-    given.collect()
+    arguments.iter().map(argument).collect()
+}
+
+/// What an operand or argument says of which operator or function is called.
+pub(super) fn argument(typed: &Typed) -> Argument<'_> {
+    Argument { sql_type: &typed.sql_type, is_named: matches!(typed.flavor, Flavor::Named(_)) }
 }
 
 /// The scale of a function's numeric result.

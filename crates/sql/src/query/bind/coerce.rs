@@ -204,20 +204,4 @@ impl Binder<'_> {
         };
         Ok(Typed::new(expr, to.clone()))
     }
-
-    /// Two values as one type, for a comparison or another operator that has equals.
-    pub(super) fn align(&mut self, left: Typed, right: Typed) -> Option<Result<(Typed, Typed, SqlType)>> {
-        let mut common = operand_type(&left.sql_type, &right.sql_type)?;
-        if common == SqlType::Unknown {
-            common = SqlType::Text;
-        }
-        if let SqlType::Char(_) = common
-            && [&left, &right].iter().any(|typed| typed.sql_type == SqlType::Unknown)
-        {
-            // Literals lose blanks at their end, not characters.
-            common = SqlType::Char(10_485_760);
-        }
-        let both = self.coerce(left, &common).and_then(|left| Ok((left, self.coerce(right, &common)?)));
-        Some(both.map(|(left, right)| (left, right, common)))
-    }
 }

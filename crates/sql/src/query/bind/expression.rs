@@ -12,7 +12,6 @@ use crate::planning::heed;
 use crate::query::arrow_column::scalar;
 use crate::query::failure::unsupported;
 use crate::sql_type::SqlType;
-use crate::type_rules::is_number;
 use datafusion::logical_expr::expr::{Case, Exists};
 use datafusion::logical_expr::{Expr, Operator};
 use datafusion::scalar::ScalarValue;
@@ -314,47 +313,12 @@ impl Binder<'_> {
                 let condition = self.condition(typed, "NOT")?;
                 Ok(Typed::new(Expr::Not(Box::new(condition)), SqlType::Boolean))
             }
-            UnaryOperator::Plus if typed.sql_type == SqlType::Unknown => self.coerce(typed, &SqlType::Double),
-            UnaryOperator::Plus if is_number(&typed.sql_type) => Ok(typed),
-            UnaryOperator::Minus if typed.sql_type == SqlType::Unknown => {
-                Err(super::operator::not_unique("- unknown"))
-            }
-            UnaryOperator::Minus | UnaryOperator::Plus
-                if typed.sql_type != SqlType::Interval && !is_number(&typed.sql_type) =>
-            {
-                let message = format!("operator does not exist: {operator} {}", typed.sql_type);
-                Err(Error::new(SqlState::UNDEFINED_FUNCTION, message).with_hint(
-                    "No operator matches the given name and argument type. You might need to add an explicit type cast.",
-                ))
-            }
-            UnaryOperator::Plus => {
-                let message = "operator does not exist: + interval";
-                Err(Error::new(SqlState::UNDEFINED_FUNCTION, message))
-            }
-            UnaryOperator::Minus if typed.sql_type == SqlType::Interval => {
-                let factor = Typed::literal(ScalarValue::Float64(Some(-1.0)), SqlType::Double);
-                self.function("fabius_multiply", vec![typed, factor])
-            }
-            UnaryOperator::Minus if matches!(typed.sql_type, SqlType::Real | SqlType::Double) => {
-                Ok(Typed::new(Expr::Negative(Box::new(typed.expr)), typed.sql_type))
-            }
-            UnaryOperator::Minus => {
-                let zero = match typed.sql_type {
-                    SqlType::SmallInt => Typed::literal(ScalarValue::Int16(Some(0)), SqlType::SmallInt),
-                    _ => Typed::literal(ScalarValue::Int32(Some(0)), SqlType::Int),
-                };
-                self.operator(zero, "-", typed)
-            }
-            UnaryOperator::PGAbs => self.function("abs", vec![typed]),
-            UnaryOperator::PGSquareRoot => self.function("sqrt", vec![typed]),
-            UnaryOperator::PGCubeRoot => self.function("cbrt", vec![typed]),
-            UnaryOperator::BitwiseNot => {
-                let ones = match typed.sql_type {
-                    SqlType::SmallInt => Typed::literal(ScalarValue::Int16(Some(-1)), SqlType::SmallInt),
-                    _ => Typed::literal(ScalarValue::Int32(Some(-1)), SqlType::Int),
-                };
-                self.operator(typed, "#", ones)
-            }
+            UnaryOperator::Plus => self.prefix_operator("+", typed),
+            UnaryOperator::Minus => self.prefix_operator("-", typed),
+            UnaryOperator::PGAbs => self.prefix_operator("@", typed),
+            UnaryOperator::PGSquareRoot => self.prefix_operator("|/", typed),
+            UnaryOperator::PGCubeRoot => self.prefix_operator("||/", typed),
+            UnaryOperator::BitwiseNot => self.prefix_operator("~", typed),
             other => Err(unsupported(format!("the operator {other} is not supported"))),
         }
     }

@@ -25,17 +25,16 @@ impl Binder<'_> {
         }
         let value = self.expression(expression)?;
         let items: Vec<Typed> = list.iter().map(|item| self.expression(item)).collect::<Result<_>>()?;
-        if let Flavor::Named(_) = value.flavor {
+        let types = items.iter().map(|item| &item.sql_type);
+        let common = types.fold(Some(value.sql_type.clone()), |common, of| {
+            super::coerce::common_type(&common?, of)
+        });
+        let Some(mut common) = common.filter(|_| !matches!(value.flavor, Flavor::Named(_))) else {
             let equal = items.into_iter().map(|item| Ok(self.comparison(value.clone(), "=", item)?.expr));
             let equal = equal.collect::<Result<Vec<_>>>()?;
             let any = Typed::new(self.chained(equal, Operator::Or), SqlType::Boolean);
             return Ok(if not { negated(any) } else { any });
-        }
-        let mut common = value.sql_type.clone();
-        for item in &items {
-            common = super::coerce::common_type(&common, &item.sql_type)
-                .ok_or_else(|| super::operator::no_operator("=", &value.sql_type, &item.sql_type))?;
-        }
+        };
         if common == SqlType::Unknown {
             common = SqlType::Text;
         }
@@ -110,8 +109,11 @@ impl Binder<'_> {
             SqlType::Array(element) if value.sql_type == SqlType::Unknown => element.as_ref().clone(),
             SqlType::Unknown if value.sql_type == SqlType::Unknown => SqlType::Text,
             SqlType::Unknown => value.sql_type.clone(),
-            SqlType::Array(element) => super::coerce::common_type(&value.sql_type, element)
-                .ok_or_else(|| super::operator::no_operator(name, &value.sql_type, element))?,
+            SqlType::Array(element) => {
+                let one = Typed::new(array.expr.clone(), element.as_ref().clone());
+                self.resolved(name, &[&value, &one])?;
+                super::coerce::common_type(&value.sql_type, element).unwrap_or(one.sql_type)
+            }
             _ => {
                 return Err(Error::new(
                     SqlState(*b"42809"),

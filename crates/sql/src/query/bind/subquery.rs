@@ -94,11 +94,7 @@ impl Binder<'_> {
         if let ([value], [column]) = (values.as_slice(), relation.columns.as_slice())
             && (stands_by_itself || (!not && sense != Sense::Value))
         {
-            let types = (value.sql_type.clone(), column.sql_type.clone());
-            let Some(both) = self.align(value.clone(), column.typed()) else {
-                return Err(super::operator::no_operator("=", &types.0, &types.1));
-            };
-            let (value, inner, _) = both?;
+            let (value, inner) = self.aligned(value.clone(), column.typed())?;
             let plan = self.with_column(relation.plan, inner.expr)?;
             let within = InSubquery::new(Box::new(value.expr.clone()), nested(plan.clone()), false);
             let within = Expr::InSubquery(within);

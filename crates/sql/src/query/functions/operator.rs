@@ -1,6 +1,7 @@
 //! Behind operators: arithmetic that fails instead of wrapping around, regular expressions, moments and intervals.
 
 use super::row_function::{column_name, signature_of};
+use crate::functions::operator::Operation;
 use crate::query::arrow_column::arrow_type;
 use crate::query::failure::{internal, outbound};
 use crate::sql_type::SqlType;
@@ -19,21 +20,6 @@ use fabius_value::value_text::numeric_overflow;
 use fabius_value::{Error, Result, SqlState};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
-
-/// An operation of two numbers of one kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Operation {
-    /// `+`
-    Add,
-    /// `-`
-    Subtract,
-    /// `*`
-    Multiply,
-    /// `/`: integers are cut towards zero.
-    Divide,
-    /// `%`
-    Remainder,
-}
 
 /// Arithmetic in a query: both operands and the result are integers of one width, doubles, or numerics.
 #[derive(Debug, PartialEq, Eq, Hash)]
