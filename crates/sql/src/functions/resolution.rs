@@ -174,28 +174,33 @@ fn coarse(sql_type: &SqlType) -> Category {
 }
 
 /// Leaves those whose parameters have, for each argument of unknown type, the category that it is taken for: text if
-/// any has, else the one that all have; and of these the ones with the preferred type.
+/// any has, else the one that all have; and of these the ones with the preferred type. If an argument is taken for
+/// none, all are left.
 fn settle_unknown(candidates: &mut Vec<&Definition>, arguments: &[Argument<'_>]) {
+    let of = |it: &Definition, at: usize| match it.parameter(at) {
+        Some(Kind::Is(sql_type)) => Some(sql_type.clone()),
+        _ => None,
+    };
+    let mut chosen = Vec::new();
     for at in (0..arguments.len()).filter(|at| *arguments[*at].sql_type == SqlType::Unknown) {
-        let of = |it: &Definition| match it.parameter(at) {
-            Some(Kind::Is(sql_type)) => Some(sql_type.clone()),
-            _ => None,
+        let categories: Vec<_> = candidates.iter().map(|it| of(it, at).as_ref().map(coarse)).collect();
+        let category = match categories.as_slice() {
+            all if all.contains(&Some(Category::Text)) => Category::Text,
+            [Some(first), rest @ ..] if rest.iter().all(|category| *category == Some(*first)) => *first,
+            _ => return,
         };
-        let types: Vec<Option<SqlType>> = candidates.iter().map(|it| of(it)).collect();
-        let categories = types.iter().map(|sql_type| sql_type.as_ref().map(coarse));
-        let chosen = if categories.clone().any(|category| category == Some(Category::Text)) {
-            Some(Category::Text)
-        } else {
-            let mut categories = categories;
-            let first = categories.next().flatten();
-            first.filter(|first| categories.all(|category| category == Some(*first)))
+        let is_preferred = |it: &&Definition| {
+            of(it, at).is_some_and(|sql_type| coarse(&sql_type) == category && is_preferred(&sql_type, &sql_type))
         };
-        let Some(chosen) = chosen else { continue };
-        let is_chosen = |it: &Definition| of(it).is_some_and(|sql_type| coarse(&sql_type) == chosen);
-        let preferred = |it: &Definition| of(it).is_some_and(|sql_type| is_preferred(&sql_type, &sql_type));
-        let has_preferred = candidates.iter().any(|it| is_chosen(it) && preferred(it));
-        candidates.retain(|it| is_chosen(it) && (preferred(it) || !has_preferred));
+        chosen.push((at, category, candidates.iter().any(is_preferred)));
     }
+    candidates.retain(|it| {
+        chosen.iter().all(|(at, category, wants_preferred)| {
+            of(it, *at).is_some_and(|sql_type| {
+                coarse(&sql_type) == *category && (!wants_preferred || is_preferred(&sql_type, &sql_type))
+            })
+        })
+    });
 }
 
 /// If all arguments that have a type have the same, leaves the one that takes it for the others too, if it is one.

@@ -416,7 +416,7 @@ fn numeric_returned(name: &str, arguments: &[Typed]) -> SqlType {
         "round" | "trunc" if arguments.len() == 1 => 0,
         "round" | "trunc" => literal(1).map_or(own, |digits| digits.clamp(0, 30) as u8),
         "ceil" | "ceiling" | "floor" | "sign" | "div" | "fabius_span" => 0,
-        "power" => 16,
+        "power" | "^" => 16,
         "to_number" => 10,
         "extract" => match arguments.first().map(|typed| &typed.expr) {
             Some(Expr::Literal(ScalarValue::Utf8(Some(field)), _)) => {
