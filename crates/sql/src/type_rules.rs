@@ -189,9 +189,7 @@ pub fn converts(from: &SqlType, to: &SqlType, context: Context) -> bool {
     }
     match (category(from), category(to)) {
         (C::Number, C::Number) => match (from, to) {
-            (T::Oid, other) | (other, T::Oid) => {
-                is_integer(other) && (context != Implicit || *to == T::Oid)
-            }
+            (T::Oid, other) | (other, T::Oid) => is_integer(other) && (context != Implicit || *to == T::Oid),
             _ => context != Implicit || rank(from) <= rank(to),
         },
         (C::Text, C::Text) => true,

@@ -248,6 +248,10 @@ impl Binder<'_> {
     fn compared(&mut self, comparison: &Comparison, column: &SqlType) -> Bind<Option<Bound>> {
         let value = self.operand(&comparison.value)?;
         let place = value.place;
+        if matches!((column, &value.sql_type), (SqlType::VarChar(_), SqlType::Char(_))) {
+            // Blanks at the column's end do not count, and the index has them.
+            return Ok(None);
+        }
         let probe = Bound::computed(tree::null(), column.clone(), false);
         let (probe, value) = self.comparable(probe, &comparison.operator.to_string(), value, place)?;
         Ok((held(&probe.sql_type) == held(column)).then_some(value))

@@ -167,7 +167,23 @@ impl Binder<'_> {
             let left = self.convert(left, &to, Context::Implicit)?;
             return Ok((left, self.convert(right, &to, Context::Implicit)?));
         }
-        Ok((left, right))
+        // Beside each other both are `character`, whose blanks at the end do not count.
+        match (&left.sql_type, &right.sql_type) {
+            (SqlType::Char(_), SqlType::VarChar(_)) => Ok((left, self.without_blanks(right)?)),
+            (SqlType::VarChar(_), SqlType::Char(_)) => Ok((self.without_blanks(left)?, right)),
+            _ => Ok((left, right)),
+        }
+    }
+
+    fn without_blanks(&mut self, bound: Bound) -> Bind<Bound> {
+        if let Known::Constant(text) = &bound.known
+            && let Some(trimmed) = text.then(Step::TrimEnd)?
+        {
+            return Ok(Bound { known: Known::Constant(trimmed), ..bound });
+        }
+        let (nullable, place) = (bound.nullable, bound.place);
+        let trimmed = tree::call("rtrim", vec![self.settled(bound)?, tree::text(" ")]);
+        Ok(Bound::computed(trimmed, SqlType::Text, nullable).at(place))
     }
 
     /// What has no type yet, in that of what it meets.

@@ -60,13 +60,16 @@ pub fn definitions() -> Vec<Definition> {
             }
             Ok(array_of(elements_at(a, 0).into_iter().filter(|element| *element != a[1])))
         }),
-        define("array_replace(anycompatiblearray, anycompatible, anycompatible) anycompatiblearray null", |a, _| {
-            if a[0].is_null() {
-                return Ok(Value::Null);
-            }
-            let new = |element: Value| if element == a[1] { a[2].clone() } else { element };
-            Ok(array_of(elements_at(a, 0).into_iter().map(new)))
-        }),
+        define(
+            "array_replace(anycompatiblearray, anycompatible, anycompatible) anycompatiblearray null",
+            |a, _| {
+                if a[0].is_null() {
+                    return Ok(Value::Null);
+                }
+                let new = |element: Value| if element == a[1] { a[2].clone() } else { element };
+                Ok(array_of(elements_at(a, 0).into_iter().map(new)))
+            },
+        ),
         define("array_position(anycompatiblearray, anycompatible, int?) int null", |a, _| {
             let from = (integer_at(a, 2) - 1).max(0) as usize;
             let found = elements_at(a, 0).iter().skip(from).position(|element| *element == a[1]);

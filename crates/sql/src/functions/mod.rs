@@ -204,7 +204,8 @@ pub static FUNCTIONS: LazyLock<HashMap<String, Vec<Definition>>> = LazyLock::new
     }
     for (symbol, function, takes) in operator::SYMBOLS {
         let called = all.get(*function).into_iter().flatten();
-        let called = called.filter(|it| takes.is_none() || it.parameters.first() == takes.clone().map(Kind::Is).as_ref());
+        let called = called
+            .filter(|it| takes.is_none() || it.parameters.first() == takes.clone().map(Kind::Is).as_ref());
         let named = called.cloned().map(|it| Definition { name: symbol.to_string(), ..it });
         let named: Vec<Definition> = named.collect();
         all.entry(symbol.to_string()).or_default().extend(named);

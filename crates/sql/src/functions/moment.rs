@@ -176,9 +176,7 @@ pub fn definitions() -> Vec<Definition> {
         define("+(timestamptz, interval) timestamptz", |a, c| {
             moved_in_zone(moment_at(a, 0), interval_at(a, 1), c)
         }),
-        define("-(timestamp, interval) timestamp", |a, _| {
-            moved(moment_at(a, 0), back_at(a, 1)?)
-        }),
+        define("-(timestamp, interval) timestamp", |a, _| moved(moment_at(a, 0), back_at(a, 1)?)),
         define("-(timestamptz, interval) timestamptz", |a, c| {
             moved_in_zone(moment_at(a, 0), back_at(a, 1)?, c)
         }),
@@ -194,9 +192,10 @@ pub fn definitions() -> Vec<Definition> {
             let Interval { micros, .. } = interval_at(a, 1);
             Ok(Value::BigInt((integer_at(a, 0) - micros).rem_euclid(DAY_MICROS)))
         }),
-        define("-(time, time) interval", |a, _| {
-            Ok(of_time(integer_at(a, 0) - integer_at(a, 1)).into_value())
-        }),
+        define(
+            "-(time, time) interval",
+            |a, _| Ok(of_time(integer_at(a, 0) - integer_at(a, 1)).into_value()),
+        ),
         define("+(date, int) date", |a, _| shifted(&a[0], integer_at(a, 1))),
         define("+(int, date) date", |a, _| shifted(&a[1], integer_at(a, 0))),
         define("-(date, int) date", |a, _| shifted(&a[0], -integer_at(a, 1))),

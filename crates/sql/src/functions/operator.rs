@@ -116,8 +116,26 @@ fn numbers() -> Vec<Definition> {
 
 fn comparisons() -> Vec<Definition> {
     let alike = [
-        "bool", "smallint", "int", "bigint", "numeric", "real", "float8", "oid", "text", "name", "bpchar", "bytea",
-        "date", "time", "timestamp", "timestamptz", "interval", "uuid", "jsonb", "anyarray",
+        "bool",
+        "smallint",
+        "int",
+        "bigint",
+        "numeric",
+        "real",
+        "float8",
+        "oid",
+        "text",
+        "name",
+        "bpchar",
+        "bytea",
+        "date",
+        "time",
+        "timestamp",
+        "timestamptz",
+        "interval",
+        "uuid",
+        "jsonb",
+        "anyarray",
     ];
     let crossed = [
         ("name", "text"),
@@ -147,12 +165,22 @@ fn bits() -> Vec<Definition> {
     let mut all = Vec::new();
     for of in INTEGERS {
         all.extend([
-            define(&format!("&({of}, {of}) {of}"), |a, _| Ok(like(&a[0], integer_at(a, 0) & integer_at(a, 1)))),
-            define(&format!("|({of}, {of}) {of}"), |a, _| Ok(like(&a[0], integer_at(a, 0) | integer_at(a, 1)))),
-            define(&format!("#({of}, {of}) {of}"), |a, _| Ok(like(&a[0], integer_at(a, 0) ^ integer_at(a, 1)))),
+            define(&format!("&({of}, {of}) {of}"), |a, _| {
+                Ok(like(&a[0], integer_at(a, 0) & integer_at(a, 1)))
+            }),
+            define(&format!("|({of}, {of}) {of}"), |a, _| {
+                Ok(like(&a[0], integer_at(a, 0) | integer_at(a, 1)))
+            }),
+            define(&format!("#({of}, {of}) {of}"), |a, _| {
+                Ok(like(&a[0], integer_at(a, 0) ^ integer_at(a, 1)))
+            }),
             define(&format!("~({of}) {of}"), |a, _| Ok(like(&a[0], !integer_at(a, 0)))),
-            define(&format!("<<({of}, int) {of}"), |a, _| Ok(shifted(a, i64::wrapping_shl, i32::wrapping_shl))),
-            define(&format!(">>({of}, int) {of}"), |a, _| Ok(shifted(a, i64::wrapping_shr, i32::wrapping_shr))),
+            define(&format!("<<({of}, int) {of}"), |a, _| {
+                Ok(shifted(a, i64::wrapping_shl, i32::wrapping_shl))
+            }),
+            define(&format!(">>({of}, int) {of}"), |a, _| {
+                Ok(shifted(a, i64::wrapping_shr, i32::wrapping_shr))
+            }),
         ]);
     }
     all
@@ -205,9 +233,11 @@ fn error(why: Unresolved, symbol: &str, operands: &[Argument<'_>]) -> Error {
     let add = if casts == "cast" { "an explicit type cast" } else { "explicit type casts" };
     match why {
         Unresolved::Missing => {
-            Error::new(SqlState::UNDEFINED_FUNCTION, format!("operator does not exist: {call}")).with_hint(format!(
-                "No operator matches the given name and argument {types}. You might need to add {add}."
-            ))
+            Error::new(SqlState::UNDEFINED_FUNCTION, format!("operator does not exist: {call}")).with_hint(
+                format!(
+                    "No operator matches the given name and argument {types}. You might need to add {add}."
+                ),
+            )
         }
         Unresolved::Ambiguous => Error::new(SqlState(*b"42725"), format!("operator is not unique: {call}"))
             .with_hint(format!("Could not choose a best candidate operator. You might need to add {add}.")),
@@ -228,9 +258,31 @@ mod tests {
     use crate::functions::Kind;
 
     const TYPES: [&str; 25] = [
-        "boolean", "smallint", "integer", "bigint", "numeric", "real", "double precision", "oid", "text", "name",
-        "character varying", "character", "bytea", "date", "time", "timestamp", "timestamptz", "interval", "uuid",
-        "json", "jsonb", "integer[]", "bigint[]", "text[]", "unknown",
+        "boolean",
+        "smallint",
+        "integer",
+        "bigint",
+        "numeric",
+        "real",
+        "double precision",
+        "oid",
+        "text",
+        "name",
+        "character varying",
+        "character",
+        "bytea",
+        "date",
+        "time",
+        "timestamp",
+        "timestamptz",
+        "interval",
+        "uuid",
+        "json",
+        "jsonb",
+        "integer[]",
+        "bigint[]",
+        "text[]",
+        "unknown",
     ];
 
     fn type_of(name: &str) -> SqlType {

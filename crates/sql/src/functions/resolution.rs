@@ -121,9 +121,7 @@ fn takes(definition: &Definition, arguments: &[Argument<'_>]) -> bool {
 
 /// Whether the parameters have the very types of the arguments.
 pub(super) fn takes_exactly(definition: &Definition, arguments: &[Argument<'_>]) -> bool {
-    let exact = |(at, argument): (usize, &Argument<'_>)| {
-        matches!(definition.parameters.get(at), Some(Kind::Is(kind)) if is_exact(kind, argument.sql_type))
-    };
+    let exact = |(at, argument): (usize, &Argument<'_>)| matches!(definition.parameters.get(at), Some(Kind::Is(kind)) if is_exact(kind, argument.sql_type));
     definition.parameters.len() == arguments.len() && arguments.iter().enumerate().all(exact)
 }
 
@@ -146,8 +144,10 @@ fn count(
         .count()
 }
 
-fn is_exact(kind: &SqlType, of: &SqlType) -> bool {
-    matches!((kind, of), (SqlType::Char(_), SqlType::Char(_))) || without_modifiers(kind) == without_modifiers(of)
+/// Whether two types are one, whatever their modifiers.
+pub fn is_exact(kind: &SqlType, of: &SqlType) -> bool {
+    matches!((kind, of), (SqlType::Char(_), SqlType::Char(_)))
+        || without_modifiers(kind) == without_modifiers(of)
 }
 
 /// Whether it is the type that is preferred in a type's category (`pg_type.typispreferred`).
@@ -190,7 +190,8 @@ fn settle_unknown(candidates: &mut Vec<&Definition>, arguments: &[Argument<'_>])
             _ => return,
         };
         let is_preferred = |it: &&Definition| {
-            of(it, at).is_some_and(|sql_type| coarse(&sql_type) == category && is_preferred(&sql_type, &sql_type))
+            of(it, at)
+                .is_some_and(|sql_type| coarse(&sql_type) == category && is_preferred(&sql_type, &sql_type))
         };
         chosen.push((at, category, candidates.iter().any(is_preferred)));
     }

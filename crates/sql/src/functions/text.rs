@@ -142,9 +142,7 @@ pub fn definitions() -> Vec<Definition> {
             let is_whole = a.len() < 2 || truth_at(a, 1);
             Ok(array_of(identifiers(text_at(a, 0), is_whole)?.into_iter().map(Value::from)))
         }),
-        define("||(bytea, bytea) bytea", |a, _| {
-            Ok(Value::Bytea([bytes_at(a, 0), bytes_at(a, 1)].concat()))
-        }),
+        define("||(bytea, bytea) bytea", |a, _| Ok(Value::Bytea([bytes_at(a, 0), bytes_at(a, 1)].concat()))),
         define("substr(bytea, int, int?) bytea", part_of_bytes).in_programs("substring"),
         define("substring(bytea, int, int?) bytea", part_of_bytes).in_programs("substring"),
         define("position(bytea, bytea) int", |a, _| {

@@ -278,12 +278,11 @@ impl Binder<'_> {
         // Its type is that of the left side of `=`.
         let operator = self.resolved("=", &[&value, &other])?;
         let value = match &operator.parameters[0] {
-            Kind::Is(SqlType::Char(_) | SqlType::Numeric(None)) | Kind::Array
-                if value.sql_type != SqlType::Unknown && !is_integer(&value.sql_type) =>
-            {
-                value
-            }
+            Kind::Is(sql_type) if resolution::is_exact(sql_type, &value.sql_type) => value,
+            // No type has characters of any length that are padded to none.
+            Kind::Is(SqlType::Char(_)) => self.cast(value, &SqlType::Text)?,
             Kind::Is(sql_type) => self.cast(value, sql_type)?,
+            Kind::Array if value.sql_type != SqlType::Unknown => value,
             _ => self.known(value)?,
         };
         let equal = self.comparison(value.clone(), "=", other)?;
