@@ -82,14 +82,16 @@ impl<'a> Binder<'a> {
 
     /// Asks subqueries of `RETURNING` that are not about the rows written before any is: so they see what was there.
     fn ask_ahead(&mut self, returning: Option<&[SelectItem]>) {
-        let mut subqueries = Vec::new();
+        // The rows that `ANY` and `ALL` are about are no single value.
+        let (mut subqueries, mut of_rows) = (Vec::new(), Vec::new());
         for expression in returning.unwrap_or_default().iter().filter_map(expression_of) {
-            each_outside_queries(expression, &mut |part| {
-                if matches!(part, Expr::Subquery(_) | Expr::Exists { .. }) {
-                    subqueries.push(part.clone());
-                }
+            each_outside_queries(expression, &mut |part| match part {
+                Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => of_rows.push(right.as_ref().clone()),
+                Expr::Subquery(_) | Expr::Exists { .. } => subqueries.push(part.clone()),
+                _ => {}
             });
         }
+        subqueries.retain(|subquery| !of_rows.contains(subquery));
         for subquery in subqueries {
             // One that cannot be asked here is about those rows.
             if let Ok((block, value)) = self.nested(|binder| binder.operand(&subquery)) {

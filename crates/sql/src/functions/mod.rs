@@ -192,6 +192,7 @@ pub static FUNCTIONS: LazyLock<HashMap<String, Vec<Definition>>> = LazyLock::new
         catalog::definitions(),
         json::definitions(),
         moment::definitions(),
+        moment::operators(),
         number::definitions(),
         number_pattern::definitions(),
         cluster::definitions(),

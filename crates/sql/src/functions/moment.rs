@@ -163,6 +163,17 @@ pub fn definitions() -> Vec<Definition> {
         define("timezone(text, timestamptz) timestamp", |a, _| {
             Ok(Value::Timestamp(zone(text_at(a, 0))?.local(moment_at(a, 1))))
         }),
+        define("fabius_span(interval) numeric", |a, _| {
+            Ok(Value::Numeric(Decimal { mantissa: interval_at(a, 0).span(), scale: 0 }))
+        }),
+        define("fabius_series(timestamp, timestamp, interval) timestamp[]", series),
+        define("fabius_series(timestamptz, timestamptz, interval) timestamptz[]", series),
+    ]
+}
+
+/// The operators of dates, times and intervals.
+pub fn operators() -> Vec<Definition> {
+    vec![
         define("+(timestamp, interval) timestamp", |a, _| moved(moment_at(a, 0), interval_at(a, 1))),
         define("+(interval, timestamp) timestamp", |a, _| moved(moment_at(a, 1), interval_at(a, 0))),
         define("+(date, interval) timestamp", |a, _| moved(moment_at(a, 0), interval_at(a, 1))),
@@ -225,11 +236,6 @@ pub fn definitions() -> Vec<Definition> {
             0.0 => Err(Error::new(SqlState::DIVISION_BY_ZERO, "division by zero")),
             divisor => or_out_of_range(interval_at(a, 0).scaled(|part| part / divisor)),
         }),
-        define("fabius_span(interval) numeric", |a, _| {
-            Ok(Value::Numeric(Decimal { mantissa: interval_at(a, 0).span(), scale: 0 }))
-        }),
-        define("fabius_series(timestamp, timestamp, interval) timestamp[]", series),
-        define("fabius_series(timestamptz, timestamptz, interval) timestamptz[]", series),
     ]
 }
 

@@ -121,8 +121,9 @@ fn takes(definition: &Definition, arguments: &[Argument<'_>]) -> bool {
 
 /// Whether the parameters have the very types of the arguments.
 pub(super) fn takes_exactly(definition: &Definition, arguments: &[Argument<'_>]) -> bool {
-    let exact = |(at, argument): (usize, &Argument<'_>)| matches!(definition.parameters.get(at), Some(Kind::Is(kind)) if is_exact(kind, argument.sql_type));
-    definition.parameters.len() == arguments.len() && arguments.iter().enumerate().all(exact)
+    let mut pairs = definition.parameters.iter().zip(arguments);
+    definition.parameters.len() == arguments.len()
+        && pairs.all(|(kind, argument)| matches!(kind, Kind::Is(kind) if is_exact(kind, argument.sql_type)))
 }
 
 fn keep_best(candidates: &mut Vec<&Definition>, score: impl Fn(&Definition) -> usize) {

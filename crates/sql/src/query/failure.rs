@@ -97,6 +97,11 @@ fn of_words(message: String) -> Error {
     unsupported("a query of this form is not supported").with_detail(what)
 }
 
+/// `42803` for an aggregate over rows that are not grouped yet.
+pub fn no_aggregates_in(clause: &str) -> Error {
+    Error::new(SqlState(*b"42803"), format!("aggregate functions are not allowed in {clause}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,7 @@ use super::grouping::asked_within;
 use super::scope::outward;
 use super::{Binder, Flavor, Sense, Typed, parts_of};
 use crate::functions::operator::Operation;
-use crate::query::failure::{inbound, unsupported};
+use crate::query::failure::{inbound, no_aggregates_in, unsupported};
 use crate::query::functions::in_order::in_order;
 use crate::query::functions::operator::Arithmetic;
 use crate::query::functions::window::Window;
@@ -25,11 +25,6 @@ use std::sync::Arc;
 
 fn nested_aggregates() -> Error {
     Error::new(SqlState(*b"42803"), "aggregate function calls cannot be nested")
-}
-
-/// `42803` for an aggregate over rows that are not grouped yet.
-pub(super) fn no_aggregates_in(clause: &str) -> Error {
-    Error::new(SqlState(*b"42803"), format!("aggregate functions are not allowed in {clause}"))
 }
 
 impl Binder<'_> {

@@ -392,12 +392,7 @@ impl Binder<'_> {
 
 /// Arguments as far as they have a say in what is called.
 fn given(arguments: &[Typed]) -> Vec<Argument<'_>> {
-    arguments.iter().map(argument).collect()
-}
-
-/// What an operand or argument says of which operator or function is called.
-pub(super) fn argument(typed: &Typed) -> Argument<'_> {
-    Argument { sql_type: &typed.sql_type, is_named: matches!(typed.flavor, Flavor::Named(_)) }
+    arguments.iter().map(Typed::argument).collect()
 }
 
 /// The scale of a function's numeric result.

@@ -1,9 +1,8 @@
 //! `GROUP BY`: keys, grouping sets, and what a query says of its groups.
 
-use super::aggregate::no_aggregates_in;
 use super::select::Selected;
 use super::{Binder, Sight, Typed, name_of};
-use crate::query::failure::{inbound, unsupported};
+use crate::query::failure::{inbound, no_aggregates_in, unsupported};
 use crate::query::outer_reference::references;
 use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};

@@ -25,9 +25,9 @@ impl Binder<'_> {
         }
         let value = self.expression(expression)?;
         let items: Vec<Typed> = list.iter().map(|item| self.expression(item)).collect::<Result<_>>()?;
-        let types = items.iter().map(|item| &item.sql_type);
+        let mut types = items.iter().map(|item| &item.sql_type);
         let common =
-            types.fold(Some(value.sql_type.clone()), |common, of| super::coerce::common_type(&common?, of));
+            types.try_fold(value.sql_type.clone(), |common, of| super::coerce::common_type(&common, of));
         let Some(mut common) = common.filter(|_| !matches!(value.flavor, Flavor::Named(_))) else {
             let equal = items.into_iter().map(|item| Ok(self.comparison(value.clone(), "=", item)?.expr));
             let equal = equal.collect::<Result<Vec<_>>>()?;

@@ -64,7 +64,7 @@ impl Binder<'_> {
 
     /// The operator that takes operands of such types.
     pub(super) fn resolved(&self, symbol: &str, operands: &[&Typed]) -> Result<&'static Definition> {
-        let operands: Vec<Argument<'_>> = operands.iter().map(|typed| super::call::argument(typed)).collect();
+        let operands: Vec<Argument<'_>> = operands.iter().map(|typed| typed.argument()).collect();
         operator::resolve(symbol, &operands)
     }
 

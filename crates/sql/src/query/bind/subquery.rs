@@ -1,13 +1,12 @@
 //! Queries within expressions.
 
-use super::aggregate::no_aggregates_in;
 use super::expression::false_literal;
 use super::operator::plain_binary;
 use super::row_value::row_of;
 use super::{Asked, Binder, Flavor, Relation, Sense, Typed};
 use crate::query::apply::is_of_row;
 use crate::query::arrow_column::arrow_type;
-use crate::query::failure::inbound;
+use crate::query::failure::{inbound, no_aggregates_in};
 use crate::query::functions::operator::perhaps;
 use crate::sql_type::SqlType;
 use datafusion::arrow::datatypes::Field;
