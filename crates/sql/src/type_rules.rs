@@ -162,19 +162,6 @@ pub fn operand(left: &SqlType, right: &SqlType) -> Option<SqlType> {
     }
 }
 
-/// The type of `nullif(a, b)`: what the left side of `a = b` is taken for, as PostgreSQL chooses the operator. The type
-/// that two unknown values have is not known either.
-pub fn nullif(left: &SqlType, right: &SqlType) -> SqlType {
-    use SqlType as T;
-    match (left, right) {
-        (T::Unknown, other) => other.clone(),
-        (T::VarChar(_), _) | (T::Char(_), T::Text) => T::Text,
-        (left, T::Numeric(_)) if is_integer(left) => T::Numeric(None),
-        (left, T::Real | T::Double) if is_integer(left) || matches!(left, T::Numeric(_)) => T::Double,
-        (left, _) => left.clone(),
-    }
-}
-
 fn is_unknown(sql_type: &SqlType) -> bool {
     *sql_type == SqlType::Unknown
 }

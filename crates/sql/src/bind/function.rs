@@ -6,6 +6,8 @@ use super::constant::{Constant, Quoted};
 use super::expression::held_by_all;
 use super::stop::{Bind, Place, beyond};
 use super::tree;
+use crate::functions::Kind;
+use crate::functions::resolution::is_exact;
 use crate::sql_type::SqlType;
 use crate::type_rules::{self, Category, Context, category, is_number};
 use fabius_program::ir::BinaryOperator as Op;
@@ -138,20 +140,18 @@ impl Binder<'_> {
             }
             ("nullif", 2) => {
                 let (second, first) = (arguments.remove(1), arguments.remove(0));
-                let (first, second) = match first.is_unknown() && second.is_unknown() {
-                    true => (self.resolve(first, &SqlType::Text)?, second),
-                    false => (first, second),
-                };
-                let sql_type = type_rules::nullif(&first.sql_type, &second.sql_type);
+                // Its type is that of the left side of `=`.
+                let operator = self.resolved("=", &[&first, &second], place)?;
                 let (first, second) = self.comparable(first, "=", second, place)?;
                 let (first, second) = (self.settle(first)?, self.settle(second)?);
                 let equal = tree::binary(Op::Equal, first.expression.clone(), second.expression);
-                let plain = type_rules::without_modifiers(&first.sql_type);
-                let first =
-                    match sql_type == SqlType::Unknown || type_rules::without_modifiers(&sql_type) == plain {
-                        true => first,
-                        false => self.explicit_cast(first, &sql_type)?,
-                    };
+                let first = match &operator.parameters[0] {
+                    Kind::Is(sql_type) if is_exact(sql_type, &first.sql_type) => first,
+                    // No type has characters of any length that are padded to none.
+                    Kind::Is(SqlType::Char(_)) => self.explicit_cast(first, &SqlType::Text)?,
+                    Kind::Is(sql_type) => self.explicit_cast(first, sql_type)?,
+                    _ => first,
+                };
                 let null = tree::typed_null(first.data_type);
                 let value = tree::choice(equal, null, first.expression.clone());
                 Ok(Bound { expression: value, nullable: true, origin: (0, 0), ..first })
@@ -255,13 +255,15 @@ impl Binder<'_> {
         place: Place,
     ) -> Bind<Bound> {
         let bound = self.operand(operand)?;
-        let bound = self.typed(bound, &SqlType::Text)?;
-        if category(&bound.sql_type) != Category::Text {
-            let pattern = self.operand(pattern)?;
-            let symbol = if ignoring_case { "~~*" } else { "~~" };
-            return self.no_operator(symbol, &bound, &pattern, place);
-        }
         let pattern = self.operand(pattern)?;
+        let symbol = match (ignoring_case, negated) {
+            (false, false) => "~~",
+            (false, true) => "!~~",
+            (true, false) => "~~*",
+            (true, true) => "!~~*",
+        };
+        self.resolved(symbol, &[&bound, &pattern], place)?;
+        let bound = self.typed(bound, &SqlType::Text)?;
         let shape = match (&pattern.known, escape) {
             (Known::Literal(Some(pattern)), None) => Shape::of(pattern.text()),
             _ => None,

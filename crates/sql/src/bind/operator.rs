@@ -3,13 +3,16 @@
 use super::binder::Binder;
 use super::bound::{Bound, Known};
 use super::constant::Step;
-use super::expression::{is_ordered, logic};
+use super::expression::logic;
 use super::held;
-use super::stop::{Bind, Place, beyond, wrong};
+use super::stop::{Bind, Place, beyond};
 use super::tree;
+use crate::functions::operator::{self, BuiltIn};
+use crate::functions::resolution::Argument;
+use crate::functions::{Body, Definition, Kind};
 use crate::interval::Interval;
 use crate::sql_type::SqlType;
-use crate::type_rules::{self, Category, Context, category, is_integer, is_number, is_text};
+use crate::type_rules::{self, Category, Context, category};
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::{Expression, ExpressionKind};
 use fabius_value::{DataType, Decimal, Value, calendar};
@@ -27,17 +30,12 @@ impl Binder<'_> {
             }
             U::Plus | U::Minus => {
                 let bound = self.operand(operand)?;
-                if bound.is_unknown() && *operator == U::Minus {
-                    return self.not_unique("- unknown", place);
-                }
-                let bound = if bound.is_unknown() { self.resolve(bound, &SqlType::Double)? } else { bound };
+                let symbol = if *operator == U::Plus { "+" } else { "-" };
+                let definition = self.resolved(symbol, &[&bound], place)?;
+                let bound = self.as_operand(bound, &definition.parameters[0])?;
                 match operator {
-                    U::Plus if is_number(&bound.sql_type) => Ok(bound),
-                    U::Minus => self.minus(bound, place),
-                    _ if category(&bound.sql_type) == Category::Interval => {
-                        beyond("an interval that is computed")
-                    }
-                    _ => self.no_operator_of_one("+", &bound, place),
+                    U::Plus => Ok(bound),
+                    _ => self.minus(bound, place),
                 }
             }
             other => beyond(format!("operator {other}")),
@@ -51,9 +49,6 @@ impl Binder<'_> {
                     Some(interval) => Ok(Bound::interval(interval).at(place)),
                     None => self.fail(b"22008", "interval out of range", place),
                 };
-            }
-            _ if !is_number(&bound.sql_type) && category(&bound.sql_type) != Category::Interval => {
-                return self.no_operator_of_one("-", &bound, place);
             }
             Known::Constant(value) => {
                 if let Ok(Some(negated)) = value.then(Step::Negate) {
@@ -143,25 +138,15 @@ impl Binder<'_> {
         right: Bound,
         place: Place,
     ) -> Bind<(Bound, Bound)> {
-        let (left, right) = match (left.is_unknown(), right.is_unknown()) {
-            (true, true) => (self.resolve(left, &SqlType::Text)?, self.resolve(right, &SqlType::Text)?),
-            (true, false) => (self.like_other(left, &right)?, right),
-            (false, true) => {
-                let right = self.like_other(right, &left)?;
-                (left, right)
-            }
-            (false, false) => (left, right),
+        let operator = self.resolved(symbol, &[&left, &right], place)?;
+        let [Kind::Is(of_left), Kind::Is(_)] = operator.parameters.as_slice() else {
+            return beyond("comparing arrays");
         };
-        if matches!(left.sql_type, SqlType::Interval) || matches!(right.sql_type, SqlType::Interval) {
-            return beyond("comparing intervals");
+        if matches!(of_left, SqlType::Interval | SqlType::JsonB) {
+            return beyond(format!("comparing values of type {of_left}"));
         }
-        let same = category(&left.sql_type) == category(&right.sql_type);
-        if !same || !is_ordered(&left.sql_type) {
-            if matches!(left.sql_type, SqlType::Array(_)) || left.sql_type == SqlType::JsonB && same {
-                return beyond(format!("comparing values of type {}", left.sql_type));
-            }
-            return self.no_operator(symbol, &left, &right, place);
-        }
+        let left = self.as_operand(left, &operator.parameters[0])?;
+        let right = self.as_operand(right, &operator.parameters[1])?;
         if category(&left.sql_type) == Category::Moment && left.sql_type != right.sql_type {
             let to = type_rules::common(&left.sql_type, &right.sql_type).unwrap_or(SqlType::TimestampTz);
             let left = self.convert(left, &to, Context::Implicit)?;
@@ -186,21 +171,37 @@ impl Binder<'_> {
         Ok(Bound::computed(trimmed, SqlType::Text, nullable).at(place))
     }
 
-    /// What has no type yet, in that of what it meets.
-    fn like_other(&mut self, bound: Bound, other: &Bound) -> Bind<Bound> {
-        let to = match &other.sql_type {
-            SqlType::Char(_) | SqlType::Name => SqlType::Text,
-            other => type_rules::without_modifiers(other),
-        };
-        let is_char = matches!(other.sql_type, SqlType::Char(_));
-        let bound = self.resolve(bound, &to)?;
-        // Trailing blanks do not count against a char, which is held without them.
-        match (&bound.known, is_char) {
-            (Known::Constant(text), true) => match text.then(Step::TrimEnd)? {
-                Some(trimmed) => Ok(Bound { known: Known::Constant(trimmed), ..bound }),
-                None => Ok(bound),
-            },
-            _ => Ok(bound),
+    /// The operator of the table that takes such operands.
+    pub(super) fn resolved(
+        &self,
+        symbol: &str,
+        operands: &[&Bound],
+        place: Place,
+    ) -> Bind<&'static Definition> {
+        let operands: Vec<Argument<'_>> = operands
+            .iter()
+            .map(|operand| Argument { sql_type: &operand.sql_type, is_named: false })
+            .collect();
+        operator::resolve(symbol, &operands).map_err(|error| self.error(error, place))
+    }
+
+    /// An operand, which has the parameter's type if it had none.
+    pub(super) fn as_operand(&mut self, bound: Bound, parameter: &Kind) -> Bind<Bound> {
+        if !bound.is_unknown() {
+            return Ok(bound);
+        }
+        match parameter {
+            // Blanks at the end of a character do not count, which is held without them.
+            Kind::Is(SqlType::Char(_)) => {
+                let bound = self.resolve(bound, &SqlType::Text)?;
+                match &bound.known {
+                    Known::Constant(_) => self.without_blanks(bound),
+                    _ => Ok(bound),
+                }
+            }
+            Kind::Is(SqlType::Name) => self.resolve(bound, &SqlType::Text),
+            Kind::Is(sql_type) => self.resolve(bound, sql_type),
+            _ => self.resolve(bound, &SqlType::Text),
         }
     }
 
@@ -243,46 +244,26 @@ impl Binder<'_> {
 
     pub(super) fn calculate(&mut self, left: Bound, operator: &B, right: Bound, place: Place) -> Bind<Bound> {
         let symbol = operator.to_string();
-        if left.sql_type == SqlType::JsonB {
-            return beyond("taking something out of jsonb");
+        let definition = self.resolved(&symbol, &[&left, &right], place)?;
+        let left = self.as_operand(left, &definition.parameters[0])?;
+        let right = self.as_operand(right, &definition.parameters[1])?;
+        match (&definition.body, &definition.returns) {
+            (Body::BuiltIn(BuiltIn::Arithmetic(_)), Kind::Is(sql_type)) => {
+                self.numbers(left, operator, right, sql_type.clone(), place)
+            }
+            _ => self.moments(left, operator, right, place),
         }
-        let (left, right) = match (left.is_unknown(), right.is_unknown()) {
-            (true, true) => return self.not_unique(&format!("unknown {symbol} unknown"), place),
-            // Several types can be added to a date.
-            (true, false) | (false, true)
-                if *operator == B::Plus
-                    && [&left, &right].iter().any(|side| side.sql_type == SqlType::Date) =>
-            {
-                let name = |side: &Bound| match side.is_unknown() {
-                    true => "unknown".to_string(),
-                    false => side.sql_type.to_string(),
-                };
-                return self.not_unique(&format!("{} + {}", name(&left), name(&right)), place);
-            }
-            (true, false) => {
-                let to = operand_type(&right.sql_type, operator);
-                (self.resolve(left, &to)?, right)
-            }
-            (false, true) => {
-                let to = operand_type(&left.sql_type, operator);
-                let right = self.resolve(right, &to)?;
-                (left, right)
-            }
-            (false, false) => (left, right),
-        };
-        if is_number(&left.sql_type) && is_number(&right.sql_type) {
-            return self.numbers(left, operator, right, place);
-        }
-        self.moments(left, operator, right, place)
     }
 
-    fn numbers(&mut self, left: Bound, operator: &B, right: Bound, place: Place) -> Bind<Bound> {
-        let sql_type = type_rules::operand(&left.sql_type, &right.sql_type)
-            .map_or(SqlType::Double, |sql_type| type_rules::without_modifiers(&sql_type));
+    fn numbers(
+        &mut self,
+        left: Bound,
+        operator: &B,
+        right: Bound,
+        sql_type: SqlType,
+        place: Place,
+    ) -> Bind<Bound> {
         let is_double = matches!(sql_type, SqlType::Real | SqlType::Double);
-        if is_double && *operator == B::Modulo {
-            return self.no_operator("%", &left, &right, place);
-        }
         let (symbol, operator) = match operator {
             B::Plus => ('+', Op::Add),
             B::Minus => ('-', Op::Subtract),
@@ -320,7 +301,6 @@ impl Binder<'_> {
 
     fn moments(&mut self, left: Bound, operator: &B, right: Bound, place: Place) -> Bind<Bound> {
         use Category as C;
-        let symbol = operator.to_string();
         let nullable = left.nullable || right.nullable;
         match (category(&left.sql_type), operator, category(&right.sql_type)) {
             (C::Interval, B::Plus, C::Moment) => self.moments(right, operator, left, place),
@@ -355,19 +335,13 @@ impl Binder<'_> {
                 }
             }
             (C::Number, B::Multiply, C::Interval) => self.moments(right, operator, left, place),
-            (C::Moment, B::Plus | B::Minus, C::Number)
-                if left.sql_type == SqlType::Date && is_integer(&right.sql_type) =>
-            {
+            (C::Moment, B::Plus | B::Minus, C::Number) => {
                 let (left, right) = (self.settled(left)?, self.settled(right)?);
                 let operator = if *operator == B::Plus { Op::Add } else { Op::Subtract };
                 let value = tree::binary(operator, left, right);
                 Ok(Bound::computed(value, SqlType::Date, nullable).at(place))
             }
-            (C::Number, B::Plus, C::Moment)
-                if right.sql_type == SqlType::Date && is_integer(&left.sql_type) =>
-            {
-                self.moments(right, operator, left, place)
-            }
+            (C::Number, B::Plus, C::Moment) => self.moments(right, operator, left, place),
             (C::Moment, B::Minus, C::Moment)
                 if left.sql_type == SqlType::Date && right.sql_type == SqlType::Date =>
             {
@@ -375,13 +349,7 @@ impl Binder<'_> {
                 let days = tree::binary(Op::Subtract, left, right);
                 Ok(Bound::computed(days, SqlType::Int, nullable).at(place))
             }
-            (C::Moment, B::Minus, C::Moment) => beyond("an interval that is computed"),
-            (C::Moment | C::Time | C::Interval, ..) | (_, _, C::Time | C::Interval) => {
-                beyond(format!("{} {symbol} {}", left.sql_type, right.sql_type))
-            }
-            (C::Json, ..) => beyond("operators of json"),
-            (C::Array, ..) | (_, _, C::Array) => beyond("operators of arrays"),
-            _ => self.no_operator(&symbol, &left, &right, place),
+            _ => beyond(format!("{} {operator} {}", left.sql_type, right.sql_type)),
         }
     }
 
@@ -408,19 +376,14 @@ impl Binder<'_> {
     // ---- texts ----
 
     pub(super) fn concatenate(&mut self, left: Bound, right: Bound, place: Place) -> Bind<Bound> {
-        let bytes = left.sql_type == SqlType::Bytea || right.sql_type == SqlType::Bytea;
-        let to = if bytes { SqlType::Bytea } else { SqlType::Text };
-        let any_text = is_text(&left.sql_type) || is_text(&right.sql_type);
-        let any_unknown = left.is_unknown() || right.is_unknown();
-        if bytes && any_text {
+        let operator = self.resolved("||", &[&left, &right], place)?;
+        let to = match (&operator.body, operator.parameters.first()) {
+            (Body::BuiltIn(BuiltIn::Concatenation), _) => SqlType::Text,
+            (_, Some(Kind::Is(SqlType::Bytea))) => SqlType::Bytea,
+            _ => return beyond("joining values of json or arrays"),
+        };
+        if [&left, &right].iter().any(|side| side.sql_type == SqlType::Bytea && to == SqlType::Text) {
             return beyond("bytes as text");
-        }
-        let is_list = |side: &Bound| matches!(category(&side.sql_type), Category::Array | Category::Json);
-        if is_list(&left) || is_list(&right) {
-            return beyond("joining values of json or arrays");
-        }
-        if !bytes && !any_text && !any_unknown {
-            return self.no_operator("||", &left, &right, place);
         }
         let mut sides = Vec::new();
         for side in [left, right] {
@@ -437,39 +400,6 @@ impl Binder<'_> {
             });
         }
         Ok(Bound::computed(joined.unwrap_or_else(tree::null), to, nullable).at(place))
-    }
-
-    // ---- errors ----
-
-    pub(super) fn no_operator<T>(&self, symbol: &str, left: &Bound, right: &Bound, place: Place) -> Bind<T> {
-        let name = |bound: &Bound| type_rules::without_modifiers(&bound.sql_type).to_string();
-        let message = format!("operator does not exist: {} {symbol} {}", name(left), name(right));
-        let hint = "No operator matches the given name and argument types. You might need to add explicit type casts.";
-        Err(self.error(wrong(b"42883", message).with_hint(hint), place))
-    }
-
-    fn not_unique<T>(&self, operands: &str, place: Place) -> Bind<T> {
-        let message = format!("operator is not unique: {operands}");
-        let hint = "Could not choose a best candidate operator. You might need to add explicit type casts.";
-        Err(self.error(wrong(b"42725", message).with_hint(hint), place))
-    }
-
-    fn no_operator_of_one<T>(&self, symbol: &str, operand: &Bound, place: Place) -> Bind<T> {
-        let name = type_rules::without_modifiers(&operand.sql_type);
-        let message = format!("operator does not exist: {symbol} {name}");
-        let hint = "No operator matches the given name and argument type. You might need to add an explicit type cast.";
-        Err(self.error(wrong(b"42883", message).with_hint(hint), place))
-    }
-}
-
-/// What an operand of unknown type is beside one of a known type: the same, if there is an operator of two such.
-fn operand_type(other: &SqlType, operator: &B) -> SqlType {
-    match (category(other), operator) {
-        (Category::Moment, B::Minus) => other.clone(),
-        (Category::Moment | Category::Time, B::Plus) => SqlType::Interval,
-        (Category::Interval, B::Plus | B::Minus) => SqlType::Interval,
-        (Category::Interval, _) => SqlType::Double,
-        _ => type_rules::without_modifiers(other),
     }
 }
 
