@@ -6,7 +6,7 @@ use super::from::Order;
 use super::held::unified;
 use super::scope::Relation;
 use super::sorted::Sorting;
-use super::stop::{Bind, Place, beyond};
+use super::stop::{Bind, Place, Stop, beyond};
 use super::tree;
 use crate::lowered::OutputColumn;
 use crate::parse::tokens::Tokens;
@@ -186,7 +186,7 @@ impl<'a> Binder<'a> {
             let (taken, skipped) = (binder.name("taken"), binder.name("skipped"));
             let mut columns: Option<Vec<OutputColumn>> = None;
             let mut counts = false;
-            let (block, ()) = binder.nested(|binder| {
+            let looped = binder.nested(|binder| {
                 binder.loops(&mut from, &mut |binder| {
                     let (names, values) = binder.projection(select)?;
                     columns = Some(names.clone());
@@ -199,7 +199,8 @@ impl<'a> Binder<'a> {
                     counts = true;
                     binder.windowed(&window, &taken, &skipped, |binder| body(binder, &names, values))
                 })
-            })?;
+            });
+            let (block, ()) = looped.map_err(|stop| binder.first_of(stop, select))?;
             let found = from.found.clone();
             if wants_order && !found.is_single && !found.is_ordered {
                 let from = binder.from(&relations, &joined, select.selection.as_ref());
@@ -408,6 +409,15 @@ impl<'a> Binder<'a> {
     /// The values of a `SELECT` list, with their names.
     pub(super) fn projection(&mut self, select: &ast::Select) -> Bind<(Vec<OutputColumn>, Vec<Bound>)> {
         self.items(&select.projection)
+    }
+
+    /// Of what is wrong with a query the first: what is wrong with its list comes before what is wrong with its
+    /// conditions, which are bound first.
+    fn first_of(&mut self, stop: Stop, select: &ast::Select) -> Stop {
+        match (&stop, self.projection(select)) {
+            (Stop::Wrong(_), Err(of_list)) => of_list,
+            _ => stop,
+        }
     }
 
     /// The values of a list of items, with their names.
