@@ -1,5 +1,6 @@
 //! The papers' figures: what one is, and what making one needs.
 
+use crate::arrivals::Offered;
 use crate::chart::{self, Chart};
 use crate::claim::Claim;
 use crate::closed_loop::{self, Limit, Plan};
@@ -9,9 +10,10 @@ use crate::figures::{
     lazy_3, lazy_4, lazy_5, lazy_6, lazy_7, lazy_8, lsd_7, lsd_8,
 };
 use crate::interrupt::Interrupt;
+use crate::loading;
 use crate::machine;
 use crate::measured::Measured;
-use crate::open_loop::{self, Offered, Open};
+use crate::open_loop::{self, Open};
 use crate::settings::Settings;
 use crate::sites::Sites;
 use crate::table::Table;
@@ -134,7 +136,7 @@ impl Laboratory<'_> {
     /// but not synced, as in the papers.
     ///
     /// # Errors
-    /// As [`Target::load`]; `57014` if the user wants to stop.
+    /// As [`loading::load`]; `57014` if the user wants to stop.
     pub fn target(&mut self, engine: EngineKind, kind: &WorkloadKind, settings: &Settings) -> Result<Target> {
         self.target_with(engine, kind, settings, Durability::None)
     }
@@ -154,13 +156,13 @@ impl Laboratory<'_> {
         (self.say)(format!("{} on {engine}: loading", kind.name));
         let (parent, interrupt) = (self.parent.clone(), self.interrupt.clone());
         let options = TargetOptions { engine, durability, parent, interrupt };
-        Target::load(&options, &*(kind.build)(settings), settings)
+        loading::load(&options, &*(kind.build)(settings), settings)
     }
 
     /// A database with the workload's rows on three nodes, that leads them, and the sites that they are at.
     ///
     /// # Errors
-    /// As [`Target::load_replicated`]; `57014` if the user wants to stop.
+    /// As [`loading::load_replicated`]; `57014` if the user wants to stop.
     pub fn replicated(
         &mut self,
         engine: EngineKind,
@@ -172,7 +174,7 @@ impl Laboratory<'_> {
         (self.say)(format!("{} on {engine}, three nodes: loading", kind.name));
         let (parent, interrupt) = (self.parent.clone(), self.interrupt.clone());
         let options = TargetOptions { engine, durability: Durability::Fsync, parent, interrupt };
-        Target::load_replicated(&options, replication, &*(kind.build)(settings), settings)
+        loading::load_replicated(&options, replication, &*(kind.build)(settings), settings)
     }
 
     /// Runs the workload on a target for some time.

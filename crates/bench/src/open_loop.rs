@@ -12,14 +12,16 @@
 //!
 //! A call that is due while `queue_calls` others wait for their outcome is refused and counted.
 
+use crate::arrivals::Offered;
 use crate::interrupt::Interrupt;
 use crate::machine;
 use crate::measured::{Measured, difference, times_between};
+use crate::operation::{Mode, Operation};
 use crate::recorder::Recorder;
 use crate::sent::{Sent, note_query};
 use crate::settings::Settings;
 use crate::target::Target;
-use crate::workload::{Client, ClientPlace, Mode, Operation, Workload};
+use crate::workload::{Client, ClientPlace, Workload};
 use fabius::{BatchBuilder, Counts, EngineKind, Procedure, Result};
 use fabius_env::Random;
 use parking_lot::Mutex;
@@ -32,59 +34,6 @@ use std::time::{Duration, Instant};
 pub const SAMPLE: Duration = Duration::from_millis(100);
 /// Calls that are due together go in batches of this many at most.
 const BATCH_MAX: usize = 64;
-
-/// Load over time.
-#[derive(Clone, Debug)]
-pub struct Arrivals {
-    /// Calls per second outside the spike.
-    pub base_tps: f64,
-    /// The spike's rate is this many times the base.
-    pub spike: f64,
-    /// When the spike begins and ends, as parts of the whole time.
-    pub spike_between: (f64, f64),
-    /// Calls waiting for their outcome before more are refused.
-    pub queue_calls: usize,
-    /// Whether gaps are random (Poisson), or calls come in even steps.
-    pub is_random: bool,
-}
-
-impl Arrivals {
-    /// This load at all times.
-    pub fn steady(tps: f64) -> Arrivals {
-        Arrivals {
-            base_tps: tps,
-            spike: 1.0,
-            spike_between: (0.0, 0.0),
-            queue_calls: usize::MAX,
-            is_random: true,
-        }
-    }
-
-    /// This load for a time.
-    pub fn over(&self, time: Duration) -> Offered {
-        Offered { arrivals: self.clone(), time }
-    }
-}
-
-/// A load for a time.
-#[derive(Clone, Debug)]
-pub struct Offered {
-    arrivals: Arrivals,
-    time: Duration,
-}
-
-impl Offered {
-    /// Calls per second at a moment.
-    pub fn rate(&self, elapsed: Duration) -> f64 {
-        let part = elapsed.as_secs_f64() / self.time.as_secs_f64();
-        let (begin, end) = self.arrivals.spike_between;
-        if part >= begin && part < end {
-            self.arrivals.base_tps * self.arrivals.spike
-        } else {
-            self.arrivals.base_tps
-        }
-    }
-}
 
 /// One sample: what happened since the one before.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! What one client saw: outcomes by operation, latencies by kind.
 
-use crate::workload::Operation;
+use crate::operation::Operation;
 use fabius_value::Error;
 use hdrhistogram::Histogram;
 

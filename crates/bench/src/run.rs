@@ -2,12 +2,13 @@
 
 use crate::closed_loop::{self, Limit, Plan, Progress};
 use crate::interrupt::Interrupt;
+use crate::loading;
 use crate::measured::Measured;
 use crate::open_loop;
 use crate::recorder::{Abort, Latencies};
 use crate::settings::Settings;
 use crate::table::{Table, bytes, grouped, time};
-use crate::target::{Target, TargetOptions};
+use crate::target::TargetOptions;
 use crate::workload::{Verdict, Workload};
 use fabius::{Durability, EngineKind, Result};
 use fabius_env::memory::reserved_bytes;
@@ -108,7 +109,7 @@ fn run_engine(
     let (durability, settings) = (options.durability, &options.settings);
     let target_options =
         TargetOptions { engine, durability, parent: options.parent.clone(), interrupt: interrupt.clone() };
-    let target = Target::load(&target_options, workload, settings)?;
+    let target = loading::load(&target_options, workload, settings)?;
     let loading = began.elapsed();
     let mut watch = |progress: &Progress<'_>| observe(Stage::Running(engine, progress));
     let measured = match workload.arrivals() {

@@ -1,7 +1,7 @@
 //! Calls and queries that were made: what became of them.
 
+use crate::operation::Operation;
 use crate::recorder::Recorder;
-use crate::workload::Operation;
 use fabius::{Batch, Database, Result};
 use std::sync::Arc;
 use std::time::Duration;

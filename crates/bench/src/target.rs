@@ -1,14 +1,12 @@
 //! A database under measurement: where it is, what was loaded, what was done to it since.
 
 use crate::interrupt::Interrupt;
-use crate::loader::Loader;
+use crate::operation::{Mode, Operation};
 use crate::settings::Settings;
-use crate::sites::{SITES, Sites};
 use crate::temporary::TemporaryDirectory;
-use crate::workload::{Mode, Operation, Workload};
 use fabius::{
     Database, Durability, EngineKind, GraphSettings, LockManager, LockingPolicy, Options, Policy, Procedure,
-    Replication, Result, SplitPolicy, Waiting,
+    Result, SplitPolicy, Waiting,
 };
 use fabius_env::RealDisk;
 use fabius_log::Log;
@@ -47,56 +45,17 @@ pub struct TargetOptions {
 }
 
 impl Target {
-    /// Makes a database in a new directory and loads it.
-    ///
-    /// # Errors
-    /// If the directory cannot be made, or a call of the loader aborts; `57014` if the user does not want it any more.
-    pub fn load(options: &TargetOptions, workload: &dyn Workload, settings: &Settings) -> Result<Target> {
-        let temporary = TemporaryDirectory::new(options.parent.as_deref())?;
-        let of_database = database_options(options.engine, options.durability, settings);
-        let database = Database::open(temporary.path(), of_database)?;
-        Target::loaded(database, temporary, options, workload)
-    }
-
-    fn loaded(
-        database: Database,
-        temporary: TemporaryDirectory,
-        options: &TargetOptions,
-        workload: &dyn Workload,
-    ) -> Result<Target> {
-        database.define(workload.programs())?;
-        let mut loader = Loader::new(&database, &options.interrupt);
-        workload.load(&mut loader)?;
-        loader.finish()?;
-        Ok(Target {
+    /// A database in a directory of its own, which is deleted with the target.
+    pub(crate) fn new(database: Database, directory: TemporaryDirectory, options: &TargetOptions) -> Target {
+        Target {
             database,
             engine: options.engine,
             durability: options.durability,
-            directory: temporary.path().to_path_buf(),
-            _temporary: temporary,
+            directory: directory.path().to_path_buf(),
+            _temporary: directory,
             committed: Mutex::default(),
             runs: Mutex::default(),
-        })
-    }
-
-    /// Makes a cluster of three nodes in this process and loads it; the target is the one that leads.
-    ///
-    /// # Errors
-    /// As [`Target::load`] and [`Sites::open`].
-    pub fn load_replicated(
-        options: &TargetOptions,
-        replication: Replication,
-        workload: &dyn Workload,
-        settings: &Settings,
-    ) -> Result<(Target, Sites)> {
-        let temporary = TemporaryDirectory::new(options.parent.as_deref())?;
-        let of_node = Options {
-            replication,
-            checkpoint_log_bytes: None,
-            ..database_options(options.engine, options.durability, settings)
-        };
-        let (database, sites) = Sites::open(temporary.path(), &[of_node; SITES])?;
-        Ok((Target::loaded(database, temporary, options, workload)?, sites))
+        }
     }
 
     /// Closes the database and opens it again, as after a restart.
@@ -178,7 +137,7 @@ impl Target {
 }
 
 /// A database without threads of its own: only clients work.
-fn database_options(engine: EngineKind, durability: Durability, settings: &Settings) -> Options {
+pub(crate) fn database_options(engine: EngineKind, durability: Durability, settings: &Settings) -> Options {
     Options {
         engine,
         durability,

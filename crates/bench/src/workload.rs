@@ -1,25 +1,11 @@
 //! What a workload is: programs, rows to begin with, clients that make calls, and a check.
 
+use crate::arrivals::Arrivals;
 use crate::loader::Loader;
-use crate::open_loop::Arrivals;
+use crate::operation::Operation;
 use crate::settings::{Setting, Settings};
 use crate::target::Target;
-use crate::workloads::{assert, burst, calvin_micro, cart, hot, like, rmw10, rubis, tpcc, ycsb};
-use fabius_value::{Error, Result, SqlState};
-
-/// Every workload; a new one is one file and one line here.
-pub const WORKLOADS: &[WorkloadKind] = &[
-    rmw10::KIND,
-    cart::KIND,
-    burst::KIND,
-    tpcc::KIND,
-    ycsb::KIND,
-    hot::KIND,
-    assert::KIND,
-    like::KIND,
-    rubis::KIND,
-    calvin_micro::KIND,
-];
+use fabius_value::Result;
 
 /// A workload as `fabius bench list` shows it.
 #[derive(Clone, Copy)]
@@ -35,50 +21,9 @@ pub struct WorkloadKind {
 }
 
 impl WorkloadKind {
-    /// The workload of a name.
-    ///
-    /// # Errors
-    /// `22023` if there is none; the hint names those there are.
-    pub fn find(name: &str) -> Result<&'static WorkloadKind> {
-        WORKLOADS.iter().find(|kind| kind.name == name).ok_or_else(|| {
-            let names: Vec<&str> = WORKLOADS.iter().map(|kind| kind.name).collect();
-            Error::new(SqlState::INVALID_PARAMETER, format!("there is no workload {name:?}"))
-                .with_hint(format!("workloads are {}", names.join(", ")))
-        })
-    }
-
     /// The workload's settings with their defaults.
     pub fn defaults(&self) -> Settings {
         Settings::new(self.name, self.settings)
-    }
-}
-
-/// How an operation is run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// A call; the client waits for the outcome only.
-    Call,
-    /// A call whose returned values the client waits for.
-    CallForResult,
-    /// Run on the client's thread at the newest promised state.
-    Query,
-}
-
-/// Something that clients do.
-#[derive(Clone, Copy, Debug)]
-pub struct Operation {
-    /// The procedure it calls.
-    pub procedure: &'static str,
-    /// What it is counted as; several procedures may be one kind.
-    pub kind: &'static str,
-    /// How it is run.
-    pub mode: Mode,
-}
-
-impl Operation {
-    /// An operation counted under its procedure's name.
-    pub const fn new(procedure: &'static str, mode: Mode) -> Operation {
-        Operation { procedure, kind: procedure, mode }
     }
 }
 

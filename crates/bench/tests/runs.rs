@@ -2,15 +2,18 @@
 //! scripts rely on.
 
 use fabius::{Durability, EngineKind, Result};
+use fabius_bench::arrivals::Arrivals;
 use fabius_bench::closed_loop::{self, Limit, Plan};
 use fabius_bench::interrupt::Interrupt;
+use fabius_bench::loading;
 use fabius_bench::measured::Measured;
-use fabius_bench::open_loop::{self, Arrivals};
+use fabius_bench::open_loop;
 use fabius_bench::recorder::Recorder;
 use fabius_bench::run::{self, RunOptions};
 use fabius_bench::settings::Settings;
 use fabius_bench::target::{Target, TargetOptions};
-use fabius_bench::workload::{ClientPlace, WORKLOADS, Workload, WorkloadKind};
+use fabius_bench::workload::{ClientPlace, Workload, WorkloadKind};
+use fabius_bench::workload_list::{self, WORKLOADS};
 use fabius_bench::workloads::own::Own;
 use std::path::Path;
 use std::sync::Arc;
@@ -39,7 +42,7 @@ fn small(kind: &WorkloadKind) -> Settings {
 fn target(kind: &WorkloadKind, settings: &Settings, engine: EngineKind) -> Result<Target> {
     let interrupt = Interrupt::default();
     let options = TargetOptions { engine, durability: Durability::None, parent: None, interrupt };
-    Target::load(&options, &*(kind.build)(settings), settings)
+    loading::load(&options, &*(kind.build)(settings), settings)
 }
 
 fn run_closed(target: &Target, workload: &dyn Workload, settings: &Settings, plan: Plan) -> Measured {
@@ -88,7 +91,7 @@ fn checks_hold_on_every_engine() {
 /// Goal: a check that should fail does.
 #[test]
 fn checks_notice_calls_they_do_not_know_of() {
-    let kind = WorkloadKind::find("hot").unwrap();
+    let kind = workload_list::find("hot").unwrap();
     let settings = small(kind);
     let target = target(kind, &settings, EngineKind::Lazy).unwrap();
     target.database.call("increment", &[7i64.into()]).unwrap();
@@ -116,7 +119,7 @@ fn calls_follow_from_the_seed() {
 /// Goal: TPC-C's check finds what breaks each of its conditions, and where; and nothing once that is mended.
 #[test]
 fn tpcc_notices_what_is_inconsistent() {
-    let kind = WorkloadKind::find("tpcc").unwrap();
+    let kind = workload_list::find("tpcc").unwrap();
     let settings = small(kind);
     let workload = (kind.build)(&settings);
     let target = target(kind, &settings, EngineKind::Lazy).unwrap();
@@ -168,7 +171,7 @@ fn tpcc_notices_what_is_inconsistent() {
 /// Goal: the JSON object has the keys that scripts rely on, in their order, and no others.
 #[test]
 fn json_has_the_keys_that_scripts_rely_on() {
-    let kind = WorkloadKind::find("tpcc").unwrap();
+    let kind = workload_list::find("tpcc").unwrap();
     let settings = small(kind);
     let options = RunOptions {
         workload: (kind.build)(&settings).into(),
@@ -205,7 +208,7 @@ fn json_has_the_keys_that_scripts_rely_on() {
 /// Goal: clients that make nothing but queries come to their end, and have made some however short the run.
 #[test]
 fn a_run_of_queries_alone_ends() {
-    let kind = WorkloadKind::find("like").unwrap();
+    let kind = workload_list::find("like").unwrap();
     let mut settings = small(kind);
     settings.set("writes=0").unwrap();
     settings.set("read_as=snapshot").unwrap();
@@ -227,7 +230,7 @@ fn a_run_of_queries_alone_ends() {
 /// Goal: what arrives is decided or refused, and every sample's numbers add up to the whole.
 #[test]
 fn samples_add_up() {
-    let kind = WorkloadKind::find("burst").unwrap();
+    let kind = workload_list::find("burst").unwrap();
     let settings = small(kind);
     for engine in EngineKind::ALL {
         let target = target(kind, &settings, engine).unwrap();
@@ -253,7 +256,7 @@ fn samples_add_up() {
 /// Goal: unknown names are answered with those there are.
 #[test]
 fn errors_name_what_there_is() {
-    let error = WorkloadKind::find("tpch").err().unwrap();
+    let error = workload_list::find("tpch").err().unwrap();
     assert_eq!(
         error.to_string(),
         "there is no workload \"tpch\"; hint: workloads are rmw10, cart, burst, tpcc, ycsb, hot, assert, like, \
@@ -294,7 +297,7 @@ fn a_program_file_is_a_workload() {
 /// Goal: a setting that a workload at a rate of its own has no use for is refused, not passed over.
 #[test]
 fn settings_without_effect_are_refused() {
-    let kind = WorkloadKind::find("burst").unwrap();
+    let kind = workload_list::find("burst").unwrap();
     let settings = kind.defaults().with(&[("idle", &"off")]);
     let options = RunOptions {
         workload: (kind.build)(&settings).into(),

@@ -14,7 +14,8 @@ use fabius_bench::run::{self, RunOptions, Stage};
 use fabius_bench::server_process::ServerProcess;
 use fabius_bench::settings::Settings;
 use fabius_bench::table::grouped;
-use fabius_bench::workload::{WORKLOADS, Workload, WorkloadKind};
+use fabius_bench::workload::{Workload, WorkloadKind};
+use fabius_bench::workload_list::{self, WORKLOADS};
 use fabius_bench::workloads::own::Own;
 use fabius_bench::{machine, settings};
 use std::path::{Path, PathBuf};
@@ -271,7 +272,7 @@ impl Conditions {
     fn options(&self, workload: &str, engines: Vec<EngineKind>) -> Result<RunOptions> {
         let file = Path::new(workload);
         let is_file = file.extension().is_some_and(|extension| extension == "fab");
-        let kind = (!is_file).then(|| WorkloadKind::find(workload)).transpose()?;
+        let kind = (!is_file).then(|| workload_list::find(workload)).transpose()?;
         if kind.is_some() && !(self.load.is_empty() && self.calls.is_empty()) {
             return Err(Error::new(
                 SqlState::INVALID_PARAMETER,

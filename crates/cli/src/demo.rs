@@ -10,6 +10,7 @@ use clap::Args;
 use fabius::{Durability, EngineKind, Result};
 use fabius_bench::closed_loop::{self, Limit, Plan, Progress};
 use fabius_bench::interrupt::Interrupt;
+use fabius_bench::loading;
 use fabius_bench::machine;
 use fabius_bench::measured::Measured;
 use fabius_bench::settings::Settings;
@@ -144,7 +145,7 @@ impl Stage<'_> {
         let interrupt = Interrupt::default();
         let options =
             TargetOptions { engine, durability: Durability::Fsync, parent: self.dir.clone(), interrupt };
-        Target::load(&options, sale, &self.settings)
+        loading::load(&options, sale, &self.settings)
     }
 
     /// Takes so much memory, or [`RESERVED_BYTES_MAX`]: whichever engine goes first would pay for what both use

@@ -7,9 +7,10 @@ use fabius::Value;
 use fabius::program::arguments::ArgumentWriter;
 use fabius::{Decimal, Result};
 use fabius_bench::loader::Loader;
+use fabius_bench::operation::{Mode, Operation};
 use fabius_bench::settings::{Domain, Setting, Settings};
 use fabius_bench::target::Target;
-use fabius_bench::workload::{Client, ClientPlace, Mode, Operation, Verdict, Workload};
+use fabius_bench::workload::{Client, ClientPlace, Verdict, Workload};
 use fabius_env::Random;
 
 /// Names and prices (in cents) of the items.
@@ -201,6 +202,7 @@ mod tests {
     use fabius::{Durability, EngineKind};
     use fabius_bench::closed_loop::{self, Limit, Plan};
     use fabius_bench::interrupt::Interrupt;
+    use fabius_bench::loading;
     use fabius_bench::target::TargetOptions;
     use std::time::Duration;
 
@@ -212,7 +214,7 @@ mod tests {
         for engine in EngineKind::ALL {
             let interrupt = Interrupt::default();
             let options = TargetOptions { engine, durability: Durability::None, parent: None, interrupt };
-            let target = Target::load(&options, &sale, &settings).unwrap();
+            let target = loading::load(&options, &sale, &settings).unwrap();
             let plan = Plan { threads: 2, limit: Limit::Calls(3000, Duration::from_secs(600)) };
             let measured =
                 closed_loop::run(&target, &sale, &settings, plan, &Interrupt::default(), &mut |_| {})

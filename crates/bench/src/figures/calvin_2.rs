@@ -5,10 +5,10 @@
 //! replicas have machines of their own. So throughput is compared between ways of replication, not with one node
 //! alone.
 
+use crate::arrivals::Arrivals;
 use crate::chart::{Axis, Chart, Series};
 use crate::claim::Claim;
 use crate::figure::{Figure, FigureKind, Laboratory};
-use crate::open_loop::Arrivals;
 use crate::recorder::Latencies;
 use crate::sites::ROUND_TRIPS_MS;
 use crate::table::{Table, grouped};

@@ -1,9 +1,10 @@
 //! `lazy-5`: a spike in the load (lazy evaluation, figure 5).
 
+use crate::arrivals::Arrivals;
 use crate::chart::{Axis, Chart, Series};
 use crate::claim::Claim;
 use crate::figure::{Figure, FigureKind, Laboratory};
-use crate::open_loop::{Arrivals, Open, Sample};
+use crate::open_loop::{Open, Sample};
 use crate::table::{Table, grouped};
 use crate::workloads::burst::KIND as WORKLOAD;
 use fabius::{EngineKind, Result};

@@ -1,9 +1,9 @@
 //! `lazy-7`: latency of New-Order and Stock-Level (lazy evaluation, figure 7).
 
+use crate::arrivals::Arrivals;
 use crate::chart::{Axis, Chart, cumulative};
 use crate::claim::Claim;
 use crate::figure::{Figure, FigureKind, Laboratory};
-use crate::open_loop::Arrivals;
 use crate::recorder::{self, Latencies};
 use crate::table::{Table, grouped, time};
 use crate::workloads::tpcc::KIND as WORKLOAD;

@@ -5,9 +5,10 @@
 
 use crate::history;
 use crate::loader::Loader;
+use crate::operation::{Mode, Operation};
 use crate::settings::{Domain, Setting};
 use crate::target::Target;
-use crate::workload::{Client, ClientPlace, Mode, Operation, Verdict, Workload, WorkloadKind};
+use crate::workload::{Client, ClientPlace, Verdict, Workload, WorkloadKind};
 use fabius::Result;
 use fabius_env::Random;
 use fabius_program::arguments::{self, Argument, ArgumentWriter};

@@ -2,11 +2,12 @@
 //! 4.2).
 
 use super::rmw10::{self, Rmw10};
+use crate::arrivals::Arrivals;
 use crate::loader::Loader;
-use crate::open_loop::Arrivals;
+use crate::operation::Operation;
 use crate::settings::{Domain, Setting};
 use crate::target::Target;
-use crate::workload::{Client, ClientPlace, Operation, Verdict, Workload, WorkloadKind};
+use crate::workload::{Client, ClientPlace, Verdict, Workload, WorkloadKind};
 use fabius::Result;
 
 const SETTINGS: &[Setting] = &[

@@ -6,9 +6,10 @@
 //! by the clock: with a volatility, the calls of a run do not follow from the seed alone.
 
 use crate::loader::Loader;
+use crate::operation::{Mode, Operation};
 use crate::settings::{Domain, Setting, Settings};
 use crate::target::Target;
-use crate::workload::{Client, ClientPlace, Mode, Operation, Verdict, Workload, WorkloadKind};
+use crate::workload::{Client, ClientPlace, Verdict, Workload, WorkloadKind};
 use fabius::Result;
 use fabius_env::Random;
 use fabius_program::arguments::ArgumentWriter;

@@ -6,9 +6,10 @@
 
 use super::integer;
 use crate::loader::Loader;
+use crate::operation::{Mode, Operation};
 use crate::settings::{Domain, Setting};
 use crate::target::Target;
-use crate::workload::{Client, ClientPlace, Mode, Operation, Verdict, Workload, WorkloadKind};
+use crate::workload::{Client, ClientPlace, Verdict, Workload, WorkloadKind};
 use fabius::Result;
 use fabius_env::Random;
 use fabius_program::arguments::ArgumentWriter;

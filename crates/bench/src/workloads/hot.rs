@@ -1,9 +1,10 @@
 //! `hot`: increments, of which a share goes to one shared counter (LSD, HOTKEY; Doppel, INCR1).
 
 use crate::loader::Loader;
+use crate::operation::{Mode, Operation};
 use crate::settings::{Domain, Setting};
 use crate::target::Target;
-use crate::workload::{Client, ClientPlace, Mode, Operation, Verdict, Workload, WorkloadKind};
+use crate::workload::{Client, ClientPlace, Verdict, Workload, WorkloadKind};
 use crate::zipf::Zipf;
 use fabius::Result;
 use fabius_env::Random;

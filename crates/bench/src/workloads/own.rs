@@ -7,9 +7,10 @@
 mod template;
 
 use crate::loader::Loader;
+use crate::operation::{Mode, Operation};
 use crate::settings::Settings;
 use crate::target::Target;
-use crate::workload::{Client, ClientPlace, Mode, Operation, Verdict, Workload};
+use crate::workload::{Client, ClientPlace, Verdict, Workload};
 use fabius::{Database, EngineKind, Options, Result};
 use fabius_env::Random;
 use fabius_log::LogItem;

@@ -2,9 +2,10 @@
 
 use crate::history;
 use crate::loader::Loader;
+use crate::operation::{Mode, Operation};
 use crate::settings::{Domain, Setting, Settings};
 use crate::target::Target;
-use crate::workload::{Client, ClientPlace, Mode, Operation, Verdict, Workload, WorkloadKind};
+use crate::workload::{Client, ClientPlace, Verdict, Workload, WorkloadKind};
 use crate::zipf::Zipf;
 use fabius::Result;
 use fabius_env::Random;

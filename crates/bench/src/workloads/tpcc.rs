@@ -17,9 +17,10 @@ mod population;
 mod terminal;
 
 use crate::loader::Loader;
+use crate::operation::{Mode, Operation};
 use crate::settings::{Domain, Setting, Settings};
 use crate::target::Target;
-use crate::workload::{Client, ClientPlace, Mode, Operation, Verdict, Workload, WorkloadKind};
+use crate::workload::{Client, ClientPlace, Verdict, Workload, WorkloadKind};
 use fabius::Result;
 use terminal::Terminal;
 
