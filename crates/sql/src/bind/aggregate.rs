@@ -2,8 +2,8 @@
 
 use super::binder::Binder;
 use super::bound::Bound;
+use super::row_body::{QueryFacts, RowBody};
 use super::scope::Found;
-use super::select::{QueryFacts, RowBody};
 use super::stop::{Bind, Place, beyond, wrong};
 use super::tree;
 use crate::sql_type::SqlType;
@@ -131,7 +131,7 @@ impl<'a> Binder<'a> {
     pub(super) fn aggregated(
         &mut self,
         select: &ast::Select,
-        window: super::select::Window,
+        window: super::row_body::Window,
         body: &mut RowBody<'_, 'a>,
     ) -> Bind<QueryFacts> {
         let mut calls: Vec<ast::Function> = Vec::new();
@@ -232,7 +232,7 @@ impl<'a> Binder<'a> {
     fn aggregated_row(
         &mut self,
         select: &ast::Select,
-        window: &super::select::Window,
+        window: &super::row_body::Window,
         body: &mut RowBody<'_, 'a>,
     ) -> Bind<()> {
         let having = match &select.having {

@@ -3,7 +3,7 @@
 use super::binder::Binder;
 use super::bound::Bound;
 use super::held::held;
-use super::insert::Target;
+use super::insert::{Target, Touched};
 use super::scope::{Relation, Row};
 use super::stop::{Bind, Place, beyond};
 use super::tree;
@@ -208,13 +208,6 @@ impl<'a> Binder<'a> {
             }
         }
     }
-}
-
-/// Rows that a statement has written or passed over, as the values of the key whose conflicts it resolves.
-#[derive(Clone)]
-pub(super) struct Touched {
-    list: String,
-    columns: Vec<usize>,
 }
 
 impl Target<'_, '_, '_> {

@@ -3,8 +3,8 @@
 use super::binder::{Binder, ident};
 use super::condition::has_subquery;
 use super::from::Joined;
+use super::row_body::RowBody;
 use super::scope::{Relation, Row};
-use super::select::RowBody;
 use super::stop::{Bind, beyond};
 use super::tree;
 use super::write::Afterwards;

@@ -2,12 +2,11 @@
 
 use super::binder::{Binder, ident};
 use super::bound::{Bound, Known};
-use super::conflict::Touched;
 use super::constant::Constant;
 use super::constraint::row_in_words;
 use super::held::{held, unified};
+use super::row_body::RowBody;
 use super::scope::{Relation, Row};
-use super::select::RowBody;
 use super::stop::{Bind, Place, beyond};
 use super::tree;
 use super::untyped::type_items;
@@ -424,6 +423,13 @@ fn has_several_rows(insert: &ast::Insert) -> bool {
         Some(SetExpr::Values(values)) => values.rows.len() > 1,
         other => other.is_some(),
     }
+}
+
+/// Rows that a statement has written or passed over, as the values of the key whose conflicts it resolves.
+#[derive(Clone)]
+pub(super) struct Touched {
+    pub(super) list: String,
+    pub(super) columns: Vec<usize>,
 }
 
 /// What an INSERT fills.

@@ -1,7 +1,7 @@
 //! A whole statement as a program.
 
 use super::binder::Binder;
-use super::select::Gathered;
+use super::row_body::Gathered;
 use super::stop::{Bind, Stop, beyond};
 use super::tree;
 use crate::catalog::Catalog;

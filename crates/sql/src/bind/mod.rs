@@ -22,6 +22,7 @@
 //! | `expression`, `operator`, `function`, `builtin` | expressions |
 //! | `condition`, `access`, `from` | WHERE taken apart; ways to rows; FROM as loops |
 //! | `select`, `sorted`, `aggregate`, `subquery` | queries |
+//! | `row_body` | what is done for their rows, and what is known of them |
 //! | `array`, `virtual_relation` | arrays as lists; rows that are computed |
 //! | `table_function` | functions of the catalog |
 //! | `write`, `insert`, `conflict`, `update`, `delete` | writes |
@@ -54,6 +55,7 @@ mod inputs;
 mod insert;
 mod lowering;
 mod operator;
+mod row_body;
 mod rows;
 mod scope;
 mod select;
@@ -75,9 +77,9 @@ pub use constant::{Recipe, arguments};
 pub(crate) use generated::refuse_given;
 pub use inputs::Inputs;
 pub use lowering::{explained, lower};
+pub use row_body::{QueryFacts, RowBody};
 pub use rows::{RowsOf, counted, lower_delete_rows, lower_insert_rows, lower_update_rows};
 pub(crate) use select::is_aggregated;
-pub use select::{QueryFacts, RowBody};
 pub use stop::{Bind, Stop};
 pub(crate) use untyped::{type_items, typed};
 pub(crate) use update::some_value;

@@ -5,10 +5,9 @@
 
 use super::binder::Binder;
 use super::bound::Bound;
-use super::conflict::Touched;
-use super::insert::Target;
+use super::insert::{Target, Touched};
+use super::row_body::Gathered;
 use super::scope::{Relation, key_types};
-use super::select::Gathered;
 use super::stop::{Bind, Stop};
 use super::tree;
 use super::write::Afterwards;

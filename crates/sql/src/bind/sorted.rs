@@ -13,7 +13,7 @@
 use super::binder::{Binder, ident};
 use super::bound::Bound;
 use super::from::From;
-use super::select::{Gathered, QueryFacts, RowBody, Window};
+use super::row_body::{Gathered, QueryFacts, RowBody, Window};
 use super::stop::{Bind, Place, beyond};
 use super::tree;
 use crate::lowered::OutputColumn;

@@ -27,7 +27,7 @@ impl<'a> Binder<'a> {
     }
 
     /// A subquery that goes over a whole table is not asked again for every row of another.
-    fn not_in_a_loop(&self, facts: &super::select::QueryFacts) -> Bind<()> {
+    fn not_in_a_loop(&self, facts: &super::row_body::QueryFacts) -> Bind<()> {
         let in_a_loop = self.scopes.iter().flat_map(|scope| &scope.relations);
         let in_a_loop =
             in_a_loop.into_iter().any(|relation| matches!(relation.row, super::scope::Row::Loop(_)));

@@ -3,8 +3,8 @@
 use super::aggregate::{each_outside_queries, has_aggregate};
 use super::binder::{Binder, ident};
 use super::bound::Bound;
+use super::row_body::RowBody;
 use super::scope::{Relation, Row};
-use super::select::RowBody;
 use super::stop::{Bind, Place, beyond};
 use super::tree;
 use crate::catalog::{Column, Table};

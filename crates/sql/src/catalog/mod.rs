@@ -310,6 +310,11 @@ impl FunctionParameter {
     }
 }
 
+/// Types of the arguments that tell functions of one name apart: those that go in.
+pub fn input_types(parameters: &[FunctionParameter]) -> impl Iterator<Item = &SqlType> {
+    parameters.iter().filter(|parameter| parameter.is_input()).map(|parameter| &parameter.sql_type)
+}
+
 /// Which way a parameter goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ParameterMode {

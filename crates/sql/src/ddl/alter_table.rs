@@ -1,14 +1,15 @@
 //! `ALTER TABLE`: a table's next form, and its rows brought over.
 
-use super::create_table::{column_place, identity, read_options};
-use super::generated::refuse_change;
+use super::column_place;
+use super::create_table::{identity, read_options};
+use super::generated::{mentions, refuse_change};
 use super::storage::Filling;
 use super::{depended_on, not_supported};
 use crate::catalog::store::{Change, Object};
 use crate::catalog::{Identity, ObjectName, Table, folded, parts};
 use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
-use crate::parse::definition::SequenceOptions;
+use crate::parse::command::SequenceOptions;
 use crate::parse::written::{quoted, quoted_object};
 use crate::sql_type::SqlType;
 use fabius_value::{DataType, Error, Result, SqlState, Value};
@@ -551,16 +552,6 @@ fn no_constraint(name: &str, table: &Table) -> Error {
         SqlState(*b"42704"),
         format!("constraint \"{name}\" of relation \"{}\" does not exist", table.name.name),
     )
-}
-
-/// Whether SQL mentions a column by its name.
-pub(super) fn mentions(sql: &str, name: &str) -> bool {
-    let Ok(tokens) = crate::parse::tokens::Tokens::of(sql) else { return false };
-    (0..tokens.len()).any(|at| match tokens.token(at) {
-        sqlparser::tokenizer::Token::Word(word) if word.quote_style.is_some() => word.value == name,
-        sqlparser::tokenizer::Token::Word(word) => word.value.to_lowercase() == name,
-        _ => false,
-    })
 }
 
 /// SQL with a column under another name.

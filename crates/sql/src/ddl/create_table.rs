@@ -1,13 +1,13 @@
 //! `CREATE TABLE`, with its constraints.
 
-use super::{free_name, no_column, not_supported};
+use super::{free_name, not_supported};
 use crate::catalog::store::{Change, Object};
 use crate::catalog::{
-    Check, Column, ForeignKey, Identity, Key, ObjectName, ReferentialAction, Sequence, Table, folded,
+    Check, Column, ForeignKey, Identity, Key, ObjectName, ReferentialAction, Table, folded,
 };
 use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
-use crate::parse::definition::SequenceOptions;
+use crate::parse::command::SequenceOptions;
 use crate::parse::is_bare_function;
 use crate::parse::written::written;
 use crate::planning::heed;
@@ -34,16 +34,6 @@ fn serial(data_type: &ast::DataType) -> Option<SqlType> {
         "bigserial" | "serial8" => Some(SqlType::BigInt),
         _ => None,
     }
-}
-
-/// A sequence for numbers of a type.
-pub(super) fn sequence_of(oid: u32, name: ObjectName, sql_type: &SqlType) -> Sequence {
-    let maximum = match sql_type {
-        SqlType::SmallInt => i16::MAX.into(),
-        SqlType::Int => i32::MAX.into(),
-        _ => i64::MAX,
-    };
-    Sequence { oid, name, start: 1, increment: 1, minimum: 1, maximum, cycle: false, owner: None }
 }
 
 pub(super) fn action(action: Option<ast::ReferentialAction>) -> ReferentialAction {
@@ -299,7 +289,8 @@ impl Connection {
         if catalog.relation_named(&name).is_some() {
             return Err(super::exists(&name.name));
         }
-        let mut sequence = sequence_of(self.database().new_oid(), name.clone(), &column.sql_type);
+        let mut sequence =
+            super::sequence::sequence_of(self.database().new_oid(), name.clone(), &column.sql_type);
         super::sequence::adjust(&mut sequence, options, true)?;
         sequence.owner = Some((table.name.clone(), column.name.clone()));
         self.record(Change::from(Object::Sequence(sequence)), table.is_temporary());
@@ -619,9 +610,4 @@ fn mentioned(condition: &ast::Expr) -> BTreeSet<String> {
         ControlFlow::<()>::Continue(())
     });
     columns
-}
-
-/// A column that has to be there.
-pub(super) fn column_place(table: &Table, name: &str) -> Result<usize> {
-    table.position(name).ok_or_else(|| no_column(name, table))
 }

@@ -1,6 +1,5 @@
 //! Generated columns: what their expressions may say, and what depends on them.
 
-use super::alter_table::mentions;
 use super::not_supported;
 use crate::catalog::{Column, Table, folded};
 use crate::connection::Connection;
@@ -127,4 +126,14 @@ impl Connection {
         let text = format!("UPDATE {} SET {}", quoted_object(&after.name), set.join(", "));
         Box::pin(self.write_aside(&text)).await
     }
+}
+
+/// Whether SQL mentions a column by its name.
+pub(super) fn mentions(sql: &str, name: &str) -> bool {
+    let Ok(tokens) = crate::parse::tokens::Tokens::of(sql) else { return false };
+    (0..tokens.len()).any(|at| match tokens.token(at) {
+        sqlparser::tokenizer::Token::Word(word) if word.quote_style.is_some() => word.value == name,
+        sqlparser::tokenizer::Token::Word(word) => word.value.to_lowercase() == name,
+        _ => false,
+    })
 }

@@ -379,6 +379,11 @@ impl Connection {
     }
 }
 
+/// A column that has to be there.
+fn column_place(table: &Table, name: &str) -> Result<usize> {
+    table.position(name).ok_or_else(|| no_column(name, table))
+}
+
 fn no_column(column: &str, table: &Table) -> Error {
     Error::new(
         SqlState::UNDEFINED_COLUMN,

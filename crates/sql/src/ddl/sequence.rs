@@ -1,16 +1,25 @@
 //! `CREATE SEQUENCE`, `ALTER SEQUENCE`.
 
-use super::create_table::sequence_of;
 use crate::catalog::store::{Change, Object};
 use crate::catalog::{ObjectName, Sequence, TEMPORARY, folded};
 use crate::connection::Connection;
-use crate::parse::definition::{SequenceChange, SequenceOptions};
+use crate::parse::command::{SequenceChange, SequenceOptions};
 use crate::sql_type::SqlType;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 
 fn invalid(message: String) -> Error {
     Error::new(SqlState::INVALID_PARAMETER, message)
+}
+
+/// A sequence for numbers of a type.
+pub(super) fn sequence_of(oid: u32, name: ObjectName, sql_type: &SqlType) -> Sequence {
+    let maximum = match sql_type {
+        SqlType::SmallInt => i16::MAX.into(),
+        SqlType::Int => i32::MAX.into(),
+        _ => i64::MAX,
+    };
+    Sequence { oid, name, start: 1, increment: 1, minimum: 1, maximum, cycle: false, owner: None }
 }
 
 /// Gives a sequence what options say.
@@ -103,7 +112,7 @@ impl Connection {
                 let mut of = owner.clone();
                 let column = of.0.pop().and_then(|part| part.as_ident().map(folded)).unwrap_or_default();
                 let table = self.catalog().table(&of)?.clone();
-                super::create_table::column_place(&table, &column)?;
+                super::column_place(&table, &column)?;
                 sequence.owner = Some((table.name.clone(), column));
             }
         }

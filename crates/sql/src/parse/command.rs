@@ -1,16 +1,10 @@
 //! What a statement asks for.
 
 use super::copy::CopyStatement;
-use super::definition::{self, SequenceChange, SequenceOptions};
-use super::session;
-use super::tokens::Tokens;
 use crate::catalog::Identity;
 use crate::lock::LockMode;
 use crate::sql_type::SqlType;
-use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
-use sqlparser::ast::helpers::stmt_create_table::CreateTableBuilder;
-use sqlparser::tokenizer::Token;
 
 /// A statement, by who answers it.
 #[derive(Clone, Debug)]
@@ -232,51 +226,34 @@ pub enum Step {
     Relative(i64),
 }
 
-/// Reads a statement.
-pub(super) fn read(tokens: &mut Tokens<'_>) -> Result<Command> {
-    let Some(first) = tokens.word() else {
-        return match tokens.token(0) {
-            Token::EOF => Ok(Command::Empty),
-            Token::LParen => Ok(Command::Sql(Box::new(tokens.sql()?))),
-            _ => Err(tokens.unexpected()),
-        };
-    };
-    match first.as_str() {
-        "SELECT" | "WITH" | "VALUES" | "INSERT" | "UPDATE" | "DELETE" | "MERGE" | "EXPLAIN" | "CALL" => {
-            row_locks(tokens);
-            Ok(Command::Sql(Box::new(into_table(tokens.sql()?))))
-        }
-        "TABLE" => definition::read_table_query(tokens),
-        "CREATE" | "ALTER" | "DROP" | "TRUNCATE" | "COMMENT" | "GRANT" | "REVOKE" | "IMPORT" | "SECURITY"
-        | "REASSIGN" => definition::read(tokens, &first),
-        "COPY" => super::copy::read(tokens).map(|copy| Command::Copy(Box::new(copy))),
-        "DO" => Ok(Command::Do),
-        _ => session::read(tokens, &first),
-    }
+/// What `CREATE SEQUENCE` and `ALTER SEQUENCE` say; `None` where they say nothing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SequenceOptions {
+    /// `AS type`
+    pub sql_type: Option<SqlType>,
+    /// `START WITH`
+    pub start: Option<i64>,
+    /// `RESTART`, perhaps `WITH` a number.
+    pub restart: Option<Option<i64>>,
+    /// `INCREMENT BY`
+    pub increment: Option<i64>,
+    /// `MINVALUE`; `Some(None)` is `NO MINVALUE`.
+    pub minimum: Option<Option<i64>>,
+    /// `MAXVALUE`; `Some(None)` is `NO MAXVALUE`.
+    pub maximum: Option<Option<i64>>,
+    /// `CYCLE`, `NO CYCLE`
+    pub cycle: Option<bool>,
+    /// `OWNED BY`; `Some(None)` is `OWNED BY NONE`.
+    pub owner: Option<Option<ast::ObjectName>>,
+    /// `SEQUENCE NAME`, of an identity column.
+    pub name: Option<ast::ObjectName>,
 }
 
-/// Leaves out what makes `FOR UPDATE` and `FOR SHARE` weaker: keys are locked with their rows.
-fn row_locks(tokens: &mut Tokens<'_>) {
-    for at in 0..tokens.len() {
-        tokens.go_to(at);
-        if tokens.sees(&["FOR", "NO", "KEY", "UPDATE"]) {
-            tokens.remove(at + 1, 2);
-        } else if tokens.sees(&["FOR", "KEY", "SHARE"]) {
-            tokens.remove(at + 1, 1);
-        }
-    }
-    tokens.go_to(0);
-}
-
-/// `SELECT ... INTO name`, which is `CREATE TABLE name AS`.
-fn into_table(mut statement: ast::Statement) -> ast::Statement {
-    let ast::Statement::Query(query) = &mut statement else { return statement };
-    let ast::SetExpr::Select(select) = query.body.as_mut() else { return statement };
-    let Some(into) = select.into.take() else { return statement };
-    CreateTableBuilder::new(into.name).temporary(into.temporary).query(Some(query.clone())).build().into()
-}
-
-/// PostgreSQL has it, Fabius has not.
-pub(super) fn not_supported(what: &str) -> Error {
-    Error::new(SqlState::NOT_SUPPORTED, format!("{what} is not supported"))
+/// What becomes of a sequence.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SequenceChange {
+    /// It has other options.
+    Options(SequenceOptions),
+    /// `RENAME TO`
+    Rename(String),
 }

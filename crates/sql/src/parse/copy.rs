@@ -1,6 +1,6 @@
 //! The grammar of `COPY`: that of today, and those of PostgreSQL 8 and 7 that clients still write.
 
-use super::command::not_supported;
+use super::foreign::not_supported;
 use super::tokens::Tokens;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;

@@ -1,6 +1,7 @@
 //! The grammar of definitions that sqlparser does not read as PostgreSQL does.
 
-use super::command::{Command, not_supported};
+use super::command::{Command, SequenceChange, SequenceOptions};
+use super::foreign::not_supported;
 use super::tokens::Tokens;
 use super::written::written_name;
 use crate::catalog::Identity;
@@ -8,38 +9,6 @@ use crate::sql_type::SqlType;
 use fabius_value::Result;
 use sqlparser::ast;
 use sqlparser::tokenizer::Token;
-
-/// What `CREATE SEQUENCE` and `ALTER SEQUENCE` say; `None` where they say nothing.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct SequenceOptions {
-    /// `AS type`
-    pub sql_type: Option<SqlType>,
-    /// `START WITH`
-    pub start: Option<i64>,
-    /// `RESTART`, perhaps `WITH` a number.
-    pub restart: Option<Option<i64>>,
-    /// `INCREMENT BY`
-    pub increment: Option<i64>,
-    /// `MINVALUE`; `Some(None)` is `NO MINVALUE`.
-    pub minimum: Option<Option<i64>>,
-    /// `MAXVALUE`; `Some(None)` is `NO MAXVALUE`.
-    pub maximum: Option<Option<i64>>,
-    /// `CYCLE`, `NO CYCLE`
-    pub cycle: Option<bool>,
-    /// `OWNED BY`; `Some(None)` is `OWNED BY NONE`.
-    pub owner: Option<Option<ast::ObjectName>>,
-    /// `SEQUENCE NAME`, of an identity column.
-    pub name: Option<ast::ObjectName>,
-}
-
-/// What becomes of a sequence.
-#[derive(Clone, Debug, PartialEq)]
-pub enum SequenceChange {
-    /// It has other options.
-    Options(SequenceOptions),
-    /// `RENAME TO`
-    Rename(String),
-}
 
 /// Options of a sequence, as many as there are.
 pub fn sequence_options(tokens: &mut Tokens<'_>) -> Result<SequenceOptions> {

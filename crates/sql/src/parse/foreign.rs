@@ -24,12 +24,17 @@ pub(crate) struct Foreign {
     pub is_known: bool,
 }
 
+/// PostgreSQL has it, Fabius has not.
+pub(super) fn not_supported(what: &str) -> Error {
+    Error::new(SqlState::NOT_SUPPORTED, format!("{what} is not supported"))
+}
+
 impl Foreign {
     /// `42601` as PostgreSQL says it, or `0A000` for what it has.
     pub(crate) fn error(&self) -> Error {
         let Foreign { words, of, is_known } = self;
         if *is_known {
-            return super::command::not_supported(words);
+            return not_supported(words);
         }
         let message = match self.near() {
             Some(word) => format!("syntax error at or near \"{word}\""),

@@ -16,6 +16,7 @@
 //! | `spelling` | what sqlparser does not read, in other words |
 //! | [`written`] | parts of statements as text that reads back as the same |
 //! | [`normal_form`] | a statement's text without its literals |
+//! | `statement` | the grammar of statements by their first word |
 //! | [`copy`] | the grammar of `COPY` |
 //!
 //! Nothing here knows what names mean.
@@ -29,6 +30,7 @@ pub(crate) mod limits;
 pub mod normal_form;
 pub mod session;
 mod spelling;
+mod statement;
 pub mod tokens;
 pub mod written;
 
@@ -104,7 +106,7 @@ pub(crate) fn is_bare_function(ident: &ast::Ident) -> bool {
 /// `42601`, with the position; `0A000` for what PostgreSQL has and Fabius has not.
 pub fn parse(text: &str) -> Result<Command> {
     let mut tokens = Tokens::of(text)?;
-    command::read(&mut tokens)
+    statement::read(&mut tokens)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The grammar of what concerns the session: transactions, settings, cursors, prepared statements.
 
-use super::command::{Characteristics, Command, Discard, Scroll, Step, not_supported};
+use super::command::{Characteristics, Command, Discard, Scroll, Step};
+use super::foreign::not_supported;
 use super::tokens::Tokens;
 use crate::lock::LockMode;
 use crate::sql_type::SqlType;

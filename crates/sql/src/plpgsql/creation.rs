@@ -4,7 +4,7 @@ use super::definition;
 use super::inline;
 use super::tree::Definition;
 use crate::bind::Binder;
-use crate::catalog::{Catalog, Function, FunctionParameter, Returns};
+use crate::catalog::{Catalog, Function, FunctionParameter, Returns, input_types};
 use crate::parameter_types::ParameterTypes;
 use crate::sql_type::SqlType;
 use fabius_value::{Error, Result, SqlState};
@@ -58,11 +58,6 @@ fn function(definition: &Definition, text: &str) -> Function {
         volatility: definition.volatility,
         definition: text.to_string(),
     }
-}
-
-/// Types of the arguments that tell functions of one name apart: those that go in.
-pub fn input_types(parameters: &[FunctionParameter]) -> impl Iterator<Item = &SqlType> {
-    parameters.iter().filter(|parameter| parameter.is_input()).map(|parameter| &parameter.sql_type)
 }
 
 /// The function of the catalog with the same name and arguments.

@@ -256,7 +256,7 @@ pub fn compiled(
     entities: &[(String, Entity)],
 ) -> Bind<Returned> {
     let types: Vec<String> =
-        super::creation::input_types(&definition.parameters).map(SqlType::internal_name).collect();
+        crate::catalog::input_types(&definition.parameters).map(SqlType::internal_name).collect();
     let itself = ObjectName {
         schema: definition.name.schema.clone(),
         name: format!("{}({})", definition.name.name, types.join(",")),

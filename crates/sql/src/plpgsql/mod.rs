@@ -9,7 +9,8 @@
 //! | module | concept |
 //! |---|---|
 //! | [`creation`] | `CREATE FUNCTION`: what the catalog gets |
-//! | [`call`] | which function a call means; `CALL` and `DO` as programs |
+//! | [`call`] | which function a call means |
+//! | `outermost` | `CALL` and `DO` as programs of their own |
 //! | [`inline`] | a call inside a program |
 //! | `compile` | bodies as blocks of a program |
 //! | [`definition`] | its header: parameters, result, language |
@@ -32,7 +33,8 @@ pub mod creation;
 pub mod cursor;
 pub mod definition;
 pub mod inline;
-pub mod parser;
+pub mod outermost;
+mod parser;
 pub mod piece;
 mod raise;
 mod statement;
@@ -40,8 +42,9 @@ pub mod token;
 pub mod tree;
 pub mod type_name;
 
-pub use call::{is_do, lower_call, lower_do, resolve_signature};
+pub use call::resolve_signature;
 pub(crate) use compile::{NOTICES, Returned, declare_notices};
 pub use creation::{Creation, create};
 pub use definition::is_create;
 pub(crate) use inline::{gathered, returns_array, returns_values, row_of_list, scalar, table};
+pub use outermost::{is_do, lower_call, lower_do};

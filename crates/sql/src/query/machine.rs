@@ -8,7 +8,7 @@ use crate::query::failure::inbound;
 use crate::query::heeding::{last_rule, operator_rules, rules};
 use crate::query::leaf::Run;
 use crate::query::operator_memory::OperatorMemory;
-use crate::query::pace::paced;
+use crate::query::pace::{BATCH_ROWS, paced};
 use crate::query::row_source::RowSource;
 use async_trait::async_trait;
 use datafusion::catalog::Session;
@@ -27,9 +27,6 @@ use futures::executor::block_on;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 use tokio::task::coop::unconstrained;
-
-/// Rows that operators pass on at a time: with wide rows these are much.
-pub(super) const BATCH_ROWS: usize = 1024;
 
 /// What a sort keeps back for merging what it has put into temporary files.
 const SPILL_BYTES: usize = 1 << 20;

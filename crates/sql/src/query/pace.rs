@@ -14,7 +14,6 @@
 
 use crate::query::failure::outbound;
 use crate::query::leaf::Run;
-use crate::query::machine::BATCH_ROWS;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::JoinType;
@@ -37,6 +36,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::task::yield_now;
+
+/// Rows that operators pass on at a time: with wide rows these are much.
+pub(super) const BATCH_ROWS: usize = 1024;
 
 /// How long an operator runs before it gives way.
 const TURN: Duration = Duration::from_millis(10);

@@ -91,7 +91,7 @@ fn mark(
 
 /// A function as errors call it: `f(integer,text)`.
 pub(super) fn signature(definition: &Definition) -> Arc<str> {
-    let types = crate::plpgsql::creation::input_types(&definition.parameters).map(ToString::to_string);
+    let types = crate::catalog::input_types(&definition.parameters).map(ToString::to_string);
     match definition.name.name.as_str() {
         block @ crate::plpgsql::definition::BLOCK => block.into(),
         name => format!("{name}({})", types.collect::<Vec<_>>().join(",")).into(),
