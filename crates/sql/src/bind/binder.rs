@@ -51,6 +51,8 @@ pub struct Binder<'a> {
     pub(super) in_list: Option<(String, usize)>,
     /// Whether the loop being built keeps a limit itself.
     pub(super) limited: bool,
+    /// Whether a list is bound again, for what is wrong with it: what is within it is not bound a third time.
+    pub(super) tells_wrong: bool,
     pub(super) scopes: Vec<Scope>,
     /// Tables that the statement reads.
     pub reads: BTreeSet<ObjectName>,
@@ -92,6 +94,7 @@ impl<'a> Binder<'a> {
             block: Block::new(),
             in_list: None,
             limited: false,
+            tells_wrong: false,
             scopes: Vec::new(),
             reads: BTreeSet::new(),
             writes: BTreeSet::new(),

@@ -405,8 +405,13 @@ impl<'a> Binder<'a> {
     /// Of what is wrong with a query the first: what is wrong with its list comes before what is wrong with its
     /// conditions, which are bound first.
     fn first_of(&mut self, stop: Stop, select: &ast::Select) -> Stop {
-        match (&stop, self.projection(select)) {
-            (Stop::Wrong(_), Err(of_list)) => of_list,
+        if !matches!(stop, Stop::Wrong(_)) || std::mem::replace(&mut self.tells_wrong, true) {
+            return stop;
+        }
+        let list = self.projection(select);
+        self.tells_wrong = false;
+        match list {
+            Err(Stop::Wrong(of_list)) => Stop::Wrong(of_list),
             _ => stop,
         }
     }

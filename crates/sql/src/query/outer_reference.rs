@@ -33,12 +33,20 @@ pub(super) fn asks_beneath_outer_join(plan: &LogicalPlan) -> bool {
                     _ => &[],
                 };
                 found |= missed.iter().any(|side| !references(side).is_empty());
+                // A condition that does not hold leaves a row without another, not out.
+                found |= join.join_type != JoinType::Inner && names_outside(node);
             }
             Ok(TreeNodeRecursion::Continue)
         });
         found |= asks_beneath_outer_join(subquery);
     });
     found
+}
+
+/// Whether a plan's own expressions are about a row around it.
+fn names_outside(node: &LogicalPlan) -> bool {
+    let is_outside = |expr: &Expr| Ok(matches!(expr, Expr::OuterReferenceColumn(..)));
+    node.expressions().iter().any(|expr| expr.exists(is_outside).unwrap_or(true))
 }
 
 /// Whether a subquery that asks about a row around it has functions over windows: DataFusion would make a join of it,
