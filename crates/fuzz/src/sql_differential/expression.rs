@@ -58,6 +58,10 @@ impl Generator<'_> {
     }
 
     fn function(&mut self, of: ValueType) -> Node {
+        // No operator of two literals without a type is the best (42725).
+        if of == ValueType::Int && self.chance(1, 400) {
+            return Node::raw(of, "('1' + '2')".to_string());
+        }
         let fitting: Vec<&Function> = FUNCTIONS.iter().filter(|(_, result, _)| *result == of).collect();
         if fitting.is_empty() {
             return self.leaf(of);
@@ -113,6 +117,11 @@ impl Generator<'_> {
         if of == ValueType::Ints && self.chance(1, 2) {
             let (query, _) = self.first_rows(&[ValueType::Int], 3);
             return Node::expression(of, "ARRAY({})", [query]);
+        }
+        if of == ValueType::Texts && self.chance(1, 2) {
+            // The rows come in the order that the query gave them.
+            let (query, _) = self.first_rows(&[ValueType::Text], 3);
+            return Node::expression(of, "(SELECT array_agg(o.v) FROM ({}) AS o(v))", [query]);
         }
         self.query_depth += 1;
         let from = self.joined_tables();

@@ -156,6 +156,7 @@ pub const FUNCTIONS: &[Function] = &[
     ("chr(65 + abs({} % 20))", Text, &[Int]),
     ("to_char({}, '999')", Text, &[Int]),
     ("to_char({}, 'FM00990')", Text, &[Int]),
+    ("to_char({} % 500, '999PR')", Text, &[Int]),
     ("to_char({}, 'YYYY-MM-DD')", Text, &[Date]),
     ("to_char({}, 'DD Mon YYYY HH24:MI:SS')", Text, &[Timestamp]),
     ("regexp_replace({}, '[ab]+', 'x', 'g')", Text, &[Text]),
@@ -200,6 +201,7 @@ pub const FUNCTIONS: &[Function] = &[
     ("({} LIKE {})", Boolean, &[Text, Text]),
     ("({} LIKE 'a!%' ESCAPE '!')", Boolean, &[Text]),
     ("({} SIMILAR TO '(a|b)%')", Boolean, &[Text]),
+    ("({} SIMILAR TO '(a|#%)%' ESCAPE '#')", Boolean, &[Text]),
     ("({} ~ '^a')", Boolean, &[Text]),
     ("({} !~ 'b$')", Boolean, &[Text]),
     ("({} ~* 'A.')", Boolean, &[Text]),
@@ -238,6 +240,8 @@ pub const FUNCTIONS: &[Function] = &[
     ("({} + {})", TimestampTz, &[TimestampTz, Interval]),
     ("CAST({} AS timestamptz)", TimestampTz, &[Timestamp]),
     ("({} AT TIME ZONE 'Europe/Berlin')", TimestampTz, &[Timestamp]),
+    ("({} + interval '271 years 6 mons')", TimestampTz, &[TimestampTz]),
+    ("({} + interval '1.5 months')", Timestamp, &[Timestamp]),
     ("date_trunc('day', {})", TimestampTz, &[TimestampTz]),
     ("to_timestamp({})", TimestampTz, &[Double]),
     ("({} - {})", Interval, &[Timestamp, Timestamp]),
@@ -287,6 +291,7 @@ pub const FUNCTIONS: &[Function] = &[
     ("string_to_array({}, 'b')", Texts, &[Text]),
     ("string_to_array({}, ' ', 'x')", Texts, &[Text]),
     ("regexp_split_to_array({}, '[b ]')", Texts, &[Text]),
+    ("regexp_split_to_array({}, '')", Texts, &[Text]),
 ];
 
 /// Functions whose last digits may differ: shown, but nothing is computed from them.
@@ -327,8 +332,10 @@ pub const AGGREGATES: &[Function] = &[
     ("bit_and({})", Int, &[Int]),
     ("bit_or({})", Int, &[Int]),
     ("bit_xor({})", Int, &[Int]),
+    ("var_pop(CASE WHEN {} THEN 'NaN'::double precision ELSE 1 END)", Double, &[Boolean]),
     ("string_agg(DISTINCT {}, ',')", Text, &[Text]),
     ("percentile_disc(0.5) WITHIN GROUP (ORDER BY {})", Int, &[Int]),
+    ("percentile_disc(ARRAY[0.25, 0.5, 1]) WITHIN GROUP (ORDER BY {})", Ints, &[Int]),
     ("percentile_disc(0.25) WITHIN GROUP (ORDER BY {} DESC)", Numeric, &[Numeric]),
     ("percentile_cont(0.5) WITHIN GROUP (ORDER BY {})", Double, &[Double]),
 ];
@@ -337,6 +344,7 @@ pub const AGGREGATES: &[Function] = &[
 pub const SORTED_AGGREGATES: &[Function] = &[
     ("string_agg({}, ',' ORDER BY {})", Text, &[Text]),
     ("string_agg({}, '' ORDER BY {} DESC)", Text, &[Text]),
+    ("string_agg({}, '\\xff' ORDER BY {})", Bytea, &[Bytea]),
     ("array_agg({} ORDER BY {})", Ints, &[Int]),
     ("array_agg({} ORDER BY {} DESC NULLS LAST)", Ints, &[Int]),
     ("array_agg(DISTINCT {} ORDER BY {})", Ints, &[Int]),

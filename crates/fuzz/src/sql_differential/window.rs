@@ -94,6 +94,10 @@ impl Generator<'_> {
         Some(match (of, self.below(7)) {
             (BigInt, 0 | 1) => Node::expression(of, "row_number()", []),
             (Int, 0) => Node::expression(of, "ntile(3)", []),
+            (Numeric, 0) => {
+                let argument = self.expression(Int);
+                Node::expression(of, "lead({}, 1, -1.4)", [argument])
+            }
             (_, 0 | 1) => {
                 let template =
                     self.one_of(&["lag({})", "lead({})", "lag({}, 2)", "lead({}, 1, {})", "lag({}, 0)"]);
