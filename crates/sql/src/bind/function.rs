@@ -7,6 +7,7 @@ use super::expression::held_by_all;
 use super::stop::{Bind, Place, beyond};
 use super::tree;
 use crate::functions::Kind;
+use crate::functions::operator::like_symbol;
 use crate::functions::resolution::is_exact;
 use crate::sql_type::SqlType;
 use crate::type_rules::{self, Category, Context, category, is_number};
@@ -256,12 +257,7 @@ impl Binder<'_> {
     ) -> Bind<Bound> {
         let bound = self.operand(operand)?;
         let pattern = self.operand(pattern)?;
-        let symbol = match (ignoring_case, negated) {
-            (false, false) => "~~",
-            (false, true) => "!~~",
-            (true, false) => "~~*",
-            (true, true) => "!~~*",
-        };
+        let symbol = like_symbol(ignoring_case, negated);
         self.resolved(symbol, &[&bound, &pattern], place)?;
         let bound = self.typed(bound, &SqlType::Text)?;
         let shape = match (&pattern.known, escape) {

@@ -82,10 +82,9 @@ pub fn definitions() -> Vec<Definition> {
     for signature in ["||(text, text) text", "||(text, anynonarray) text", "||(anynonarray, text) text"] {
         all.push(built_in(signature, BuiltIn::Concatenation));
     }
-    for (symbol, ignores_case, is_negated) in
-        [("~~", false, false), ("~~*", true, false), ("!~~", false, true), ("!~~*", true, true)]
-    {
-        let does = BuiltIn::Like { ignores_case, is_negated };
+    for (ignores_case, is_negated) in [(false, false), (true, false), (false, true), (true, true)] {
+        let (symbol, does) =
+            (like_symbol(ignores_case, is_negated), BuiltIn::Like { ignores_case, is_negated });
         all.push(built_in(&format!("{symbol}(text, text) bool"), does));
     }
     all
@@ -181,6 +180,16 @@ fn shifted(a: &[Value], wide: fn(i64, u32) -> i64, narrow: fn(i32, u32) -> i32) 
     match a[0] {
         Value::BigInt(number) => Value::BigInt(wide(number, by)),
         _ => like(&a[0], narrow(integer_at(a, 0) as i32, by).into()),
+    }
+}
+
+/// The symbol of `LIKE`, `ILIKE` and their negations.
+pub fn like_symbol(ignores_case: bool, is_negated: bool) -> &'static str {
+    match (ignores_case, is_negated) {
+        (false, false) => "~~",
+        (false, true) => "!~~",
+        (true, false) => "~~*",
+        (true, true) => "!~~*",
     }
 }
 

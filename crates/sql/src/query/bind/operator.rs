@@ -178,12 +178,7 @@ impl Binder<'_> {
         is_insensitive: bool,
         is_negated: bool,
     ) -> Result<Typed> {
-        let symbol = match (is_insensitive, is_negated) {
-            (false, false) => "~~",
-            (false, true) => "!~~",
-            (true, false) => "~~*",
-            (true, true) => "!~~*",
-        };
+        let symbol = operator::like_symbol(is_insensitive, is_negated);
         self.resolved(symbol, &[&text, &pattern])?;
         let mut pattern = pattern;
         if let Some(escape) = escape.filter(|escape| *escape != '\\') {
