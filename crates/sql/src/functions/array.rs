@@ -116,23 +116,6 @@ pub fn definitions() -> Vec<Definition> {
             first_from(&elements_at(a, 0), &a[1])
         }),
         define("fabius_percentile_disc(anyarray, float8[]) anyarray", |a, _| each_share(a, first_from)),
-        define("fabius_interval_sum(interval[], bool) interval", |a, _| {
-            let elements = elements_at(a, 0);
-            // Parts may become too large in between.
-            let mut sum = (0i64, 0i64, 0i64);
-            for Interval { months, days, micros } in elements.iter().filter_map(Interval::of_value) {
-                sum = (sum.0 + i64::from(months), sum.1 + i64::from(days), sum.2.saturating_add(micros));
-            }
-            if elements.is_empty() {
-                return Ok(Value::Null);
-            }
-            let mut total = Interval::of_parts(sum.0, sum.1, sum.2);
-            let is_average = truth_at(a, 1);
-            if is_average {
-                total = total.and_then(|total| total.scaled(|part| part / elements.len() as f64));
-            }
-            super::moment::or_out_of_range(total)
-        }),
         define("fabius_mode(anyarray) anyelement", |a, _| {
             // The values are in order: equal ones stand together.
             let (mut best, mut most, mut count) = (Value::Null, 0, 0);

@@ -295,29 +295,19 @@ fn similar_pattern(text: &str, escape: &str) -> Result<String> {
     let mut in_brackets: Option<usize> = None;
     while let Some(character) = characters.next() {
         if Some(character) == escape {
-            match characters.next() {
-                Some(escaped) if escaped.is_ascii_alphanumeric() => regex.extend(['\\', escaped]),
-                Some(escaped) => regex += &regex::escape(&escaped.to_string()),
-                None => {}
+            if let Some(escaped) = characters.next() {
+                regex.extend(['\\', escaped]);
             }
             in_brackets = in_brackets.map(|count| count + 1);
             continue;
         }
         if let Some(count) = in_brackets {
-            let is_class = character == '[' && matches!(characters.peek(), Some(':' | '.' | '='));
-            if is_class {
-                regex.push('[');
-                while let Some(inner) = characters.next() {
-                    regex.push(inner);
-                    if inner != '[' && characters.peek() == Some(&']') {
-                        regex.extend(characters.next());
-                        break;
-                    }
-                }
-            } else if matches!(character, '[' | '&' | '~' | '\\') || (character == ']' && count == 0) {
-                regex.extend(['\\', character]);
-            } else {
-                regex.push(character);
+            if character == '\\' {
+                regex.push('\\');
+            }
+            regex.push(character);
+            if character == '[' {
+                push_class(&mut regex, &mut characters);
             }
             let is_negation = character == '^' && count == 0;
             in_brackets = match character {
@@ -735,10 +725,7 @@ pub fn pattern(text: &str, flags: &str) -> Result<Regex> {
     if let Some(regex) = compiled.get(&key) {
         return Ok(regex.clone());
     }
-    // `***:` and `(?i)` embed options; classes and escapes are as in PostgreSQL for all common ones.
-    let source =
-        text.strip_prefix("***:").unwrap_or(text).replace("\\m", "\\b{start}").replace("\\M", "\\b{end}");
-    let regex = RegexBuilder::new(&source)
+    let regex = RegexBuilder::new(&library_syntax(text.strip_prefix("***:").unwrap_or(text)))
         .case_insensitive(flags.contains('i'))
         .dot_matches_new_line(!flags.contains('n'))
         .multi_line(flags.contains('n'))
@@ -757,6 +744,74 @@ pub fn pattern(text: &str, flags: &str) -> Result<Regex> {
     }
     compiled.insert(key, regex.clone());
     Ok(regex)
+}
+
+/// An advanced regular expression of PostgreSQL as the library writes it: they differ in escapes, and in what is
+/// special within brackets.
+fn library_syntax(text: &str) -> String {
+    let mut regex = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => push_escape(&mut regex, characters.next()),
+            '[' => push_brackets(&mut regex, &mut characters),
+            other => regex.push(other),
+        }
+    }
+    regex
+}
+
+/// What a backslash and the character behind it mean.
+fn push_escape(regex: &mut String, escaped: Option<char>) {
+    match escaped {
+        Some('m') => *regex += "\\b{start}",
+        Some('M') => *regex += "\\b{end}",
+        Some('y') => *regex += "\\b",
+        Some('Y') => *regex += "\\B",
+        Some('b') => *regex += "\\x08",
+        Some('B') => *regex += "\\\\",
+        Some('e') => *regex += "\\x1B",
+        Some('Z') => *regex += "\\z",
+        Some(letter) if letter.is_ascii_alphanumeric() => regex.extend(['\\', letter]),
+        Some(other) => *regex += &regex::escape(&other.to_string()),
+        None => regex.push('\\'),
+    }
+}
+
+/// What stands in brackets, behind the first of them.
+fn push_brackets(regex: &mut String, characters: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    regex.push('[');
+    regex.extend(characters.next_if_eq(&'^'));
+    if characters.next_if_eq(&']').is_some() {
+        *regex += "\\]";
+    }
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => push_escape(regex, characters.next()),
+            '[' if matches!(characters.peek(), Some(':' | '.' | '=')) => {
+                regex.push('[');
+                push_class(regex, characters);
+            }
+            '[' | '&' | '~' => regex.extend(['\\', character]),
+            other => regex.push(other),
+        }
+        if character == ']' {
+            break;
+        }
+    }
+}
+
+/// The rest of a class of characters such as `[:alpha:]`, behind its bracket, if one stands there.
+fn push_class(regex: &mut String, characters: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    let Some(mark) = characters.next_if(|next| matches!(next, ':' | '.' | '=')) else { return };
+    regex.push(mark);
+    while let Some(inner) = characters.next() {
+        regex.push(inner);
+        if inner == mark && characters.peek() == Some(&']') {
+            regex.extend(characters.next());
+            return;
+        }
+    }
 }
 
 /// The groups that a match found, or all of it if it has none.

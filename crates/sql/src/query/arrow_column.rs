@@ -114,15 +114,7 @@ pub fn column<'a>(values: impl ExactSizeIterator<Item = &'a Value>, sql_type: &S
             let mut builder = IntervalMonthDayNanoBuilder::with_capacity(n);
             for value in values {
                 match Interval::of_value(value) {
-                    Some(Interval { months, days, micros }) => {
-                        let nanos = micros.checked_mul(1000).ok_or_else(|| {
-                            fabius_value::Error::new(
-                                fabius_value::SqlState::DATETIME_OVERFLOW,
-                                "interval out of range",
-                            )
-                        })?;
-                        builder.append_value(IntervalMonthDayNano::new(months, days, nanos));
-                    }
+                    Some(interval) => builder.append_value(native_interval(interval)?),
                     None => builder.append_null(),
                 }
             }
@@ -194,9 +186,7 @@ pub fn value_at(column: &ArrayRef, at: usize, sql_type: &SqlType) -> Value {
             Value::Timestamp(column.as_primitive::<TimestampMicrosecondType>().value(at))
         }
         DataType::Interval(IntervalUnit::MonthDayNano) => {
-            let interval = column.as_primitive::<IntervalMonthDayNanoType>().value(at);
-            let micros = interval.nanoseconds / 1000;
-            Interval { months: interval.months, days: interval.days, micros }.into_value()
+            interval_of(column.as_primitive::<IntervalMonthDayNanoType>().value(at)).into_value()
         }
         DataType::List(_) => {
             let items = column.as_list::<i32>().value(at);
@@ -205,6 +195,19 @@ pub fn value_at(column: &ArrayRef, at: usize, sql_type: &SqlType) -> Value {
         }
         _ => Value::Null,
     }
+}
+
+/// An interval as columns hold it, in nanoseconds; 22008 if it has too many.
+pub fn native_interval(Interval { months, days, micros }: Interval) -> Result<IntervalMonthDayNano> {
+    let nanos = micros.checked_mul(1000).ok_or_else(|| {
+        fabius_value::Error::new(fabius_value::SqlState::DATETIME_OVERFLOW, "interval out of range")
+    })?;
+    Ok(IntervalMonthDayNano::new(months, days, nanos))
+}
+
+/// The interval that a column holds.
+pub fn interval_of(native: IntervalMonthDayNano) -> Interval {
+    Interval { months: native.months, days: native.days, micros: native.nanoseconds / 1000 }
 }
 
 /// Rows as a batch.

@@ -8,6 +8,7 @@ use super::{Binder, Flavor, Sense, Typed, parts_of};
 use crate::functions::operator::Operation;
 use crate::query::failure::{inbound, no_aggregates_in, unsupported};
 use crate::query::functions::in_order::in_order;
+use crate::query::functions::interval::IntervalAggregate;
 use crate::query::functions::operator::Arithmetic;
 use crate::query::functions::window::Window;
 use crate::sql_type::{QUOTIENT, SqlType};
@@ -260,6 +261,11 @@ impl Binder<'_> {
         }
         let second = if arguments.len() > 1 { arguments.pop() } else { None };
         let Some(mut first) = arguments.pop() else { return wrong(self, &[]) };
+        if first.sql_type == T::Interval
+            && let Some(aggregate) = IntervalAggregate::named(name)
+        {
+            return Ok(Typed::new(self.make(aggregate.function(), vec![first.expr], shape)?, T::Interval));
+        }
         match name {
             "sum" | "avg" => {
                 first = match &first.sql_type {
@@ -277,13 +283,6 @@ impl Binder<'_> {
                     }
                     (T::Real, "sum") => (T::Double, T::Real),
                     (T::Real | T::Double, _) => (T::Double, T::Double),
-                    (T::Interval, _) => {
-                        let first = without_nulls(first, &mut shape);
-                        let array = self.sorted_array(first, shape, true, false)?;
-                        let is_average = Expr::Literal(ScalarValue::Boolean(Some(name == "avg")), None);
-                        let is_average = Typed::new(is_average, T::Boolean);
-                        return self.function("fabius_interval_sum", vec![array, is_average]);
-                    }
                     _ => return wrong(self, &[first]),
                 };
                 let first = self.coerce(first, &as_type)?.expr;
@@ -304,12 +303,6 @@ impl Binder<'_> {
             }
             "min" | "max" => {
                 let first = self.known(first)?;
-                if first.sql_type == T::Interval {
-                    let first = without_nulls(first, &mut shape);
-                    let array = self.sorted_array(first, shape, name == "min", false)?;
-                    let one = Typed::literal(ScalarValue::Int64(Some(1)), T::BigInt);
-                    return self.function("fabius_element", vec![array, one]);
-                }
                 if matches!(first.sql_type, T::Boolean | T::Json | T::JsonB | T::Uuid | T::Bytea) {
                     return wrong(self, &[first]);
                 }
