@@ -14,6 +14,7 @@ use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
 use datafusion::scalar::ScalarValue;
 use fabius_value::{Error, SqlState};
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -130,10 +131,11 @@ struct Sum {
 
 impl Sum {
     fn add(&mut self, interval: Interval) {
-        if let Some(distinct) = &mut self.distinct
-            && distinct.insert(interval.span(), interval).is_some()
-        {
-            return;
+        if let Some(distinct) = &mut self.distinct {
+            match distinct.entry(interval.span()) {
+                Entry::Vacant(vacant) => vacant.insert(interval),
+                Entry::Occupied(_) => return,
+            };
         }
         self.months += i64::from(interval.months);
         self.days += i64::from(interval.days);
