@@ -15,6 +15,7 @@
 //! | `type_rules`, `conversion` | which types fit together; a value as one of another type |
 //! | [`sql_type`] | the types that SQL has, and how each is stored |
 //! | [`catalog`] | tables, views, sequences, functions: what SQL names mean |
+//! | `analysis` | what expressions mean, whichever way they run |
 //! | [`bind`] | statements to programs |
 //! | [`lowered`] | a statement as a program, with where its arguments come from |
 //! | [`plpgsql`] | functions and procedures |
@@ -33,6 +34,7 @@
 //!
 //! This crate knows nothing of sockets or wire formats.
 
+mod analysis;
 pub mod binary_format;
 pub mod bind;
 pub mod catalog;

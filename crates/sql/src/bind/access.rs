@@ -8,6 +8,7 @@ use super::held::{held, unified};
 use super::scope::Relation;
 use super::stop::Bind;
 use super::tree;
+use crate::analysis::row_of;
 use crate::catalog::Table;
 use crate::lowered::Argument;
 use crate::sql_type::SqlType;
@@ -432,7 +433,7 @@ fn parts_of(expression: &sqlparser::ast::Expr) -> usize {
     match expression {
         Expr::Between { .. } => 2,
         Expr::Nested(inner) => parts_of(inner),
-        Expr::BinaryOp { left, op: B::Eq, .. } => super::operator::row(left).map_or(1, <[Expr]>::len),
+        Expr::BinaryOp { left, op: B::Eq, .. } => row_of(left).map_or(1, <[Expr]>::len),
         _ => 1,
     }
 }

@@ -206,8 +206,8 @@ impl<'a> Binder<'a> {
         let mut innermost = None;
         let stopped = ast::visit_expressions(argument, |part| {
             let path: Vec<String> = match part {
-                Expr::Identifier(name) => vec![super::binder::ident(name)],
-                Expr::CompoundIdentifier(parts) => parts.iter().map(super::binder::ident).collect(),
+                Expr::Identifier(name) => vec![crate::catalog::folded(name)],
+                Expr::CompoundIdentifier(parts) => parts.iter().map(crate::catalog::folded).collect(),
                 Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => {
                     return ControlFlow::Break(beyond("an aggregate of a subquery within a subquery"));
                 }
@@ -305,8 +305,8 @@ impl<'a> Binder<'a> {
             return Ok(());
         };
         let path: Vec<String> = match argument {
-            Expr::Identifier(name) => vec![super::binder::ident(name)],
-            Expr::CompoundIdentifier(parts) => parts.iter().map(super::binder::ident).collect(),
+            Expr::Identifier(name) => vec![crate::catalog::folded(name)],
+            Expr::CompoundIdentifier(parts) => parts.iter().map(crate::catalog::folded).collect(),
             _ => return Ok(()),
         };
         let [relation] = relations else { return Ok(()) };

@@ -5,6 +5,7 @@ use super::bound::Bound;
 use super::scope::Found;
 use super::stop::{Bind, Place, beyond};
 use super::tree;
+use crate::analysis::BackEnd;
 use crate::lowered::OutputColumn;
 use crate::sql_type::SqlType;
 use fabius_program::ir::BinaryOperator as Op;
@@ -23,9 +24,6 @@ pub(crate) struct List {
     /// What its elements are.
     pub(crate) element: SqlType,
 }
-
-/// What an element is called while it is compared.
-const ELEMENT: &str = "element of any";
 
 impl List {
     /// The list that a value is.
@@ -69,7 +67,7 @@ impl Binder<'_> {
         let (call, name) = match item {
             ast::SelectItem::UnnamedExpr(Expr::Function(call)) => (call, None),
             ast::SelectItem::ExprWithAlias { expr: Expr::Function(call), alias } => {
-                (call, Some(super::binder::ident(alias)))
+                (call, Some(crate::catalog::folded(alias)))
             }
             _ => return Ok(None),
         };
@@ -81,7 +79,7 @@ impl Binder<'_> {
         let list = List::of(&value)?;
         let kind = TypeKind::List(tree::scalar(super::held::held(&list.element), true));
         self.emit(tree::statement(StatementKind::Return { values: vec![value.expression.clone()] }));
-        let own = call.name.0.last().and_then(|part| part.as_ident()).map(super::binder::ident);
+        let own = call.name.0.last().and_then(|part| part.as_ident()).map(crate::catalog::folded);
         let name = name.or(own).unwrap_or_default();
         let column = OutputColumn { name, sql_type: list.array(), origin: (0, 0) };
         Ok(Some((Results::One(TypeName { kind, span: Span::default() }), vec![column])))
@@ -187,6 +185,9 @@ impl Binder<'_> {
         };
         let list = self.list(array)?;
         let value = self.operand(value)?;
+        if matches!(value.sql_type, SqlType::Array(_)) {
+            return beyond("joining an array that is computed");
+        }
         let value = self.coerced(value, &list.element)?;
         let made = self.new_list(&list.element);
         if comes_first {
@@ -220,8 +221,8 @@ impl Binder<'_> {
             }
             Expr::Identifier(_) | Expr::CompoundIdentifier(_) => {
                 let path: Vec<String> = match expression {
-                    Expr::Identifier(name) => vec![super::binder::ident(name)],
-                    Expr::CompoundIdentifier(names) => names.iter().map(super::binder::ident).collect(),
+                    Expr::Identifier(name) => vec![crate::catalog::folded(name)],
+                    Expr::CompoundIdentifier(names) => names.iter().map(crate::catalog::folded).collect(),
                     _ => Vec::new(),
                 };
                 match self.lookup(&path, Place::of(expression)) {
@@ -243,10 +244,10 @@ impl Binder<'_> {
     pub(super) fn any_element(
         &mut self,
         left: &Expr,
-        operator: &ast::BinaryOperator,
+        symbol: &str,
         array: &Expr,
-        all: bool,
-        place: Place,
+        is_any: bool,
+        whole: &Expr,
     ) -> Bind<Bound> {
         if self.lifts {
             return beyond("ANY of an array");
@@ -254,16 +255,14 @@ impl Binder<'_> {
         let list = self.list(array)?;
         let (any, each) = (self.name("any"), self.name("element"));
         let ty = tree::scalar_type(DataType::Boolean, true);
-        self.emit(tree::declare(&any, true, Some(ty), tree::boolean(all)));
-        let element = Expr::Identifier(ast::Ident::with_quote('"', ELEMENT));
-        let value = Bound::computed(tree::variable(&each), list.element.clone(), true);
+        self.emit(tree::declare(&any, true, Some(ty), tree::boolean(!is_any)));
+        let each_value = Bound::computed(tree::variable(&each), list.element.clone(), true);
         let (mut block, compared) = self.nested(|binder| {
-            binder.replaced.push((element.clone(), value));
-            let compared = binder.binary(left, operator, &element, place);
-            binder.replaced.pop();
+            let value = binder.operand(left);
+            let compared = value.and_then(|value| binder.infix(value, symbol, each_value, whole));
             binder.settled(compared?)
         })?;
-        let joined = tree::binary(if all { Op::And } else { Op::Or }, tree::variable(&any), compared);
+        let joined = tree::binary(if is_any { Op::Or } else { Op::And }, tree::variable(&any), compared);
         block.push(tree::assign(&any, joined));
         self.emit(tree::for_list(&each, &list.name, block));
         Ok(super::expression::logic(tree::variable(any), true))

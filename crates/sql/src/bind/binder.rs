@@ -6,7 +6,7 @@ use super::inputs::Inputs;
 use super::scope::Scope;
 use super::stop::{Bind, Place, Stop, wrong};
 use super::tree;
-use crate::catalog::{Catalog, ObjectName, Table};
+use crate::catalog::{Catalog, ObjectName, Table, folded};
 use crate::lowered::Argument;
 use crate::parameter_types::ParameterTypes;
 use crate::parse::normal_form::NormalForm;
@@ -357,15 +357,10 @@ pub(super) fn is_system(schema: &str) -> bool {
     matches!(schema, "pg_catalog" | "information_schema" | "fabius")
 }
 
-/// An identifier as SQL means it: in lower case unless quoted.
-pub(super) fn ident(ident: &ast::Ident) -> String {
-    if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() }
-}
-
 /// The parts of a name.
 pub(super) fn path(name: &ast::ObjectName) -> Bind<Vec<String>> {
     let part = |part: &ast::ObjectNamePart| match part {
-        ast::ObjectNamePart::Identifier(name) => Ok(ident(name)),
+        ast::ObjectNamePart::Identifier(name) => Ok(folded(name)),
         ast::ObjectNamePart::Function(_) => super::stop::beyond("a name computed by a function"),
     };
     name.0.iter().map(part).collect()

@@ -10,7 +10,6 @@ use crate::interval::Interval;
 use crate::sql_type::SqlType;
 use crate::type_rules::{Category, Context, category, is_integer, is_number};
 use fabius_value::{DataType, DateField, Value, calendar};
-use sqlparser::ast;
 
 impl Binder<'_> {
     /// A function that programs have.
@@ -119,7 +118,7 @@ impl Binder<'_> {
     }
 
     /// `EXTRACT (field FROM moment)`.
-    pub(super) fn extract(&mut self, field: &str, moment: Bound, place: Place) -> Bind<Bound> {
+    pub(super) fn extract(&mut self, name: &str, moment: Bound, place: Place) -> Bind<Bound> {
         if category(&moment.sql_type) != Category::Moment {
             return beyond("EXTRACT of this type");
         }
@@ -129,8 +128,7 @@ impl Binder<'_> {
         if moment.value().and_then(calendar::moment_of_value).is_some_and(calendar::is_infinite) {
             return beyond("a field of an infinite moment");
         }
-        let name = field.trim_matches('\'').to_lowercase();
-        let Some(field) = DateField::parse(&name) else { return beyond(format!("EXTRACT of {name}")) };
+        let Some(field) = DateField::parse(name) else { return beyond(format!("EXTRACT of {name}")) };
         if field.is_time() && moment.sql_type == SqlType::Date {
             let message = format!("unit \"{name}\" not supported for type date");
             return self.fail(b"0A000", message, place);
@@ -162,53 +160,20 @@ impl Binder<'_> {
         Ok(Bound::computed(value, to, nullable))
     }
 
-    /// `substring`, `trim`, `overlay`, `position` in the words of SQL.
-    pub(super) fn worded(&mut self, expression: &ast::Expr, place: Place) -> Bind<Bound> {
-        match expression {
-            ast::Expr::Trim { trim_where, trim_what, expr, trim_characters } => {
-                let name = match trim_where {
-                    Some(ast::TrimWhereField::Leading) => "ltrim",
-                    Some(ast::TrimWhereField::Trailing) => "rtrim",
-                    _ => "btrim",
-                };
-                let mut arguments = vec![self.operand(expr)?];
-                match (trim_what, trim_characters.as_deref()) {
-                    (Some(what), None) => arguments.push(self.operand(what)?),
-                    (None, Some([what])) => arguments.push(self.operand(what)?),
-                    (None, None) => {}
-                    _ => return beyond("trim of this form"),
-                }
-                self.builtin(name, arguments, place)
-            }
-            ast::Expr::Position { expr, r#in } => {
-                let (part, text) = (self.operand(expr)?, self.operand(r#in)?);
-                if part.sql_type == SqlType::Bytea || text.sql_type == SqlType::Bytea {
-                    return beyond("a place in bytes");
-                }
-                self.builtin("strpos", vec![text, part], place)
-            }
-            ast::Expr::Extract { field, expr, .. } => {
-                let moment = self.operand(expr)?;
-                self.extract(&field.to_string(), moment, place)
-            }
-            _ => beyond("an expression of this form"),
-        }
-    }
-
     /// LIKE and ILIKE of any pattern.
     pub(super) fn any_like(
         &mut self,
         value: Bound,
         pattern: Bound,
-        escape: Option<&ast::ValueWithSpan>,
+        escape: Option<Bound>,
         ignoring_case: bool,
     ) -> Bind<Bound> {
         let pattern = self.convert(pattern, &SqlType::Text, Context::Implicit)?;
         let nullable = value.nullable || pattern.nullable;
         let mut parts = vec![self.settled(value)?, self.settled(pattern)?];
         if let Some(escape) = escape {
-            let ast::Value::SingleQuotedString(escape) = &escape.value else { return beyond("this ESCAPE") };
-            parts.push(tree::text(escape.clone()));
+            let Known::Literal(Some(escape)) = &escape.known else { return beyond("this ESCAPE") };
+            parts.push(tree::text(escape.text()));
         }
         let function = if ignoring_case { "ilike" } else { "like" };
         Ok(super::expression::logic(tree::call(function, parts), nullable))

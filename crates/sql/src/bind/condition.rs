@@ -1,8 +1,10 @@
 //! Conditions taken apart: what each needs, and which of them a key or an index can answer.
 
-use super::binder::{Binder, ident};
-use super::operator::{exchanged, row};
+use super::binder::Binder;
+use super::operator::exchanged;
 use super::scope::Relation;
+use crate::analysis::row_of;
+use crate::catalog::folded;
 use sqlparser::ast::{self, BinaryOperator as B, Expr};
 use std::ops::ControlFlow;
 
@@ -66,7 +68,7 @@ pub(super) fn uses(expression: &Expr, relations: &[Relation]) -> u64 {
     let _ = ast::visit_expressions(expression, |part: &Expr| {
         match part {
             Expr::Identifier(name) => {
-                let name = ident(name);
+                let name = folded(name);
                 for (at, relation) in relations.iter().enumerate() {
                     if relation.column(&name).is_some_and(|column| !relation.hidden.contains(&column)) {
                         mask |= 1 << at;
@@ -74,7 +76,7 @@ pub(super) fn uses(expression: &Expr, relations: &[Relation]) -> u64 {
                 }
             }
             Expr::CompoundIdentifier(parts) if parts.len() >= 2 => {
-                let name = ident(&parts[parts.len() - 2]);
+                let name = folded(&parts[parts.len() - 2]);
                 for (at, relation) in relations.iter().enumerate() {
                     if relation.name == name {
                         mask |= 1 << at;
@@ -117,7 +119,7 @@ fn column_of(expression: &Expr, relation: &Relation, relations: &[Relation]) -> 
     match expression {
         Expr::Nested(inner) => column_of(inner, relation, relations),
         Expr::Identifier(name) => {
-            let name = ident(name);
+            let name = folded(name);
             let having = relations
                 .iter()
                 .filter(|other| other.column(&name).is_some_and(|column| !other.hidden.contains(&column)));
@@ -128,10 +130,10 @@ fn column_of(expression: &Expr, relation: &Relation, relations: &[Relation]) -> 
         }
         Expr::CompoundIdentifier(parts) => {
             let [.., name, column] = parts.as_slice() else { return None };
-            if ident(name) != relation.name {
+            if folded(name) != relation.name {
                 return None;
             }
-            relation.column(&ident(column))
+            relation.column(&folded(column))
         }
         _ => None,
     }
@@ -182,7 +184,7 @@ impl Binder<'_> {
         };
         match expression {
             Expr::BinaryOp { left, op: op @ (B::Eq | B::Lt | B::LtEq | B::Gt | B::GtEq), right } => {
-                if let (Some(left), Some(right), B::Eq) = (row(left), row(right), op) {
+                if let (Some(left), Some(right), B::Eq) = (row_of(left), row_of(right), op) {
                     let pairs = || left.iter().zip(right);
                     let all = pairs().all(|(left, right)| column(left).is_some() && at_hand(right));
                     if left.len() == right.len() && all {
@@ -208,10 +210,10 @@ impl Binder<'_> {
             }
             Expr::IsTrue(inner) => self.collect(condition, inner, at, relations, reached, says),
             Expr::InList { expr, list, negated: false } => {
-                if let Some(fields) = row(expr) {
+                if let Some(fields) = row_of(expr) {
                     let columns: Option<Vec<usize>> = fields.iter().map(column).collect();
                     let rows: Option<Vec<Vec<Expr>>> =
-                        list.iter().map(|item| row(item).map(<[Expr]>::to_vec)).collect();
+                        list.iter().map(|item| row_of(item).map(<[Expr]>::to_vec)).collect();
                     if let (Some(columns), Some(rows)) = (columns, rows)
                         && rows.iter().all(|row| row.len() == columns.len() && row.iter().all(is_given))
                     {
@@ -313,8 +315,8 @@ pub(super) fn columns_used(expression: &Expr, relation: &Relation) -> Vec<usize>
     let mut columns = Vec::new();
     let _ = ast::visit_expressions(expression, |part: &Expr| {
         let name = match part {
-            Expr::Identifier(name) => Some(ident(name)),
-            Expr::CompoundIdentifier(parts) => parts.last().map(ident),
+            Expr::Identifier(name) => Some(folded(name)),
+            Expr::CompoundIdentifier(parts) => parts.last().map(folded),
             _ => None,
         };
         columns.extend(name.and_then(|name| relation.column(&name)));

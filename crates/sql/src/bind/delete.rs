@@ -1,6 +1,6 @@
 //! DELETE.
 
-use super::binder::{Binder, ident};
+use super::binder::Binder;
 use super::condition::has_subquery;
 use super::from::Joined;
 use super::row_body::RowBody;
@@ -8,7 +8,7 @@ use super::scope::{Relation, Row};
 use super::stop::{Bind, beyond};
 use super::tree;
 use super::write::Afterwards;
-use crate::catalog::Table;
+use crate::catalog::{Table, folded};
 use sqlparser::ast::{self, Expr, FromTable, TableFactor};
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl<'a> Binder<'a> {
         }
         let table = self.target(name)?;
         self.reads.insert(table.name.clone());
-        let mut relations = vec![Relation::table(&table, alias.as_ref().map(|alias| ident(&alias.name)))];
+        let mut relations = vec![Relation::table(&table, alias.as_ref().map(|alias| folded(&alias.name)))];
         let mut joined = vec![Joined::Inner(None)];
         if let Some(using) = &delete.using {
             let (more, how) = self.relations(using)?;

@@ -1,21 +1,283 @@
-//! Expressions.
+//! Expressions of programs.
 
 use super::binder::Binder;
 use super::bound::{Bound, Known};
 use super::constant::Quoted;
-use super::operator::is_calculation;
 use super::stop::{Bind, Place, Stop, beyond};
 use super::tree;
-use crate::interval;
+use crate::analysis::{self, BackEnd, Like, Many, Sense};
+use crate::interval::Interval;
 use crate::number_literal;
-use crate::planning::heed;
 use crate::sql_type::SqlType;
 use crate::type_rules::{Category, Context, category};
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::{Expression, ExpressionKind};
-use fabius_value::DataType;
+use fabius_value::{DataType, Error};
 use sqlparser::ast::{self, Expr};
 use sqlparser::tokenizer::Location;
+
+/// Values of `IN` that no key is for, at most: each is compared by itself.
+const VALUES: usize = 200;
+/// Fields of rows that programs compare, at most.
+const FIELDS: usize = 64;
+/// Conditions of one chain, at most: each stands within the one before.
+const CONDITIONS: usize = 200;
+
+impl BackEnd for Binder<'_> {
+    type Value = Bound;
+    type Stop = Stop;
+
+    fn wrong(&self, error: Error, whole: &Expr) -> Stop {
+        self.error(error, Place::of(whole))
+    }
+
+    fn declined(&self, what: String) -> Stop {
+        Stop::Beyond(what)
+    }
+
+    fn bounded(&self, many: Many, count: usize) -> Bind<()> {
+        let (most, what) = match many {
+            Many::Values => (VALUES, "values of IN that no key is for"),
+            Many::Fields => (FIELDS, "fields of rows"),
+            Many::Conditions => (CONDITIONS, "conditions"),
+        };
+        if count > most { beyond(format!("more than {most} {what}")) } else { Ok(()) }
+    }
+
+    fn deeper<T>(&mut self, analyse: impl FnOnce(&mut Self) -> Bind<T>) -> Bind<T> {
+        Binder::deeper(self, analyse)
+    }
+
+    fn type_of(value: &Bound) -> &SqlType {
+        &value.sql_type
+    }
+
+    fn at_hand(&self, expression: &Expr) -> Option<Bound> {
+        let found = self.replaced.iter().find(|(replaced, _)| replaced == expression);
+        found.map(|(_, bound)| bound.clone())
+    }
+
+    fn column(&mut self, path: &[String], whole: &Expr) -> Bind<Option<Bound>> {
+        self.column_or_variable(path, Place::of(whole))
+    }
+
+    fn no_column(&self, path: &[String], whole: &Expr) -> Stop {
+        self.unknown_column(path, Place::of(whole))
+    }
+
+    fn literal(&mut self, literal: &ast::ValueWithSpan, whole: &Expr) -> Bind<Bound> {
+        use ast::Value as V;
+        let place = Place::of(whole);
+        // What views and the catalog say stands in other texts.
+        let is_of_text = !self.inline && self.following.is_empty();
+        let start = if is_of_text { literal.span.start } else { Location { line: 0, column: 0 } };
+        Ok(match &literal.value {
+            V::Number(text, _) => match (number_literal::read(text), self.literals.number(text, start)) {
+                (Some((_, sql_type)), Some(constant)) => {
+                    let data_type = constant.data_type();
+                    Bound::of_constant(constant, sql_type, data_type)
+                }
+                _ => return beyond("a number of more than 38 digits"),
+            },
+            V::SingleQuotedString(text) => Bound::literal(Some(self.literals.quoted(text, start))),
+            V::EscapedStringLiteral(text)
+            | V::UnicodeStringLiteral(text)
+            | V::NationalStringLiteral(text) => self.text(text),
+            V::DollarQuotedString(text) => self.text(&text.value),
+            V::Boolean(value) => Bound::boolean(*value),
+            V::Null => Bound::literal(None),
+            V::Placeholder(name) => {
+                let index =
+                    crate::parameter_types::index_of(name).map_err(|error| self.error(error, place))?;
+                self.own_parameter(index, place)?
+            }
+            other => return beyond(format!("the literal {other}")),
+        }
+        .at(place))
+    }
+
+    fn text(&mut self, text: &str) -> Bound {
+        Bound::literal(Some(Quoted::new(text)))
+    }
+
+    fn interval(&mut self, interval: Interval, whole: &Expr) -> Bind<Bound> {
+        Ok(Bound::interval(interval).at(Place::of(whole)))
+    }
+
+    fn typed(&mut self, value: Bound, to: &SqlType) -> Bind<Bound> {
+        self.explicit_cast(value, to)
+    }
+
+    fn cast(&mut self, operand: &Expr, to: &ast::DataType, whole: &Expr) -> Bind<Bound> {
+        let name = to.to_string().to_lowercase();
+        if name.trim_start_matches("pg_catalog.").starts_with("reg") {
+            return beyond(format!("a cast to {to}"));
+        }
+        let to = SqlType::from_ast(to).map_err(|error| self.wrong(error, whole))?;
+        let bound = self.operand(operand)?;
+        let cast = self.explicit_cast(bound, &to)?;
+        Ok(cast.at(Place::of(whole)))
+    }
+
+    fn prefix(&mut self, symbol: &str, operand: Bound, whole: &Expr) -> Bind<Bound> {
+        self.signed(symbol, operand, Place::of(whole))
+    }
+
+    fn infix(&mut self, left: Bound, symbol: &str, right: Bound, whole: &Expr) -> Bind<Bound> {
+        let place = Place::of(whole);
+        match symbol {
+            "=" | "<>" | "<" | "<=" | ">" | ">=" => self.compare(left, symbol, right, place),
+            "||" => self.concatenate(left, right, place),
+            "+" | "-" | "*" | "/" | "%" => self.calculate(left, symbol, right, place),
+            other => beyond(format!("operator {other}")),
+        }
+    }
+
+    fn distinct(&mut self, left: Bound, right: Bound, negated: bool, whole: &Expr) -> Bind<Bound> {
+        for (one, other) in [(&left, &right), (&right, &left)] {
+            if one.is_null() {
+                return self.is_null(other.clone(), !negated);
+            }
+        }
+        let (left, right) = self.comparable(left, "=", right, Place::of(whole))?;
+        let (left, right) = (self.settle(left)?, self.settle(right)?);
+        let operator = match (left.nullable || right.nullable, negated) {
+            (false, true) => Op::Equal,
+            (false, false) => Op::NotEqual,
+            (true, true) => Op::IsNotDistinct,
+            (true, false) => Op::IsDistinct,
+        };
+        Ok(logic(tree::binary(operator, left.expression, right.expression), false))
+    }
+
+    fn like(&mut self, text: Bound, like: Like<Bound>, whole: &Expr) -> Bind<Bound> {
+        self.matched(text, like, Place::of(whole))
+    }
+
+    fn in_list(&mut self, value: Bound, items: Vec<Bound>, negated: bool, whole: &Expr) -> Bind<Bound> {
+        // Texts are read as the type that all of them have in common.
+        let is_number = |item: &Bound| category(&item.sql_type) == Category::Number;
+        if items.iter().any(is_number) && items.iter().any(Bound::is_unknown) {
+            return beyond("IN of numbers and others");
+        }
+        let mut any = Vec::new();
+        for item in items {
+            any.push(self.compare(value.clone(), "=", item, Place::of(whole))?);
+        }
+        let any = self.joined(any, false)?;
+        if negated { self.not(any) } else { Ok(any) }
+    }
+
+    fn not(&mut self, condition: Bound) -> Bind<Bound> {
+        if let Some(value) = condition.truth() {
+            return Ok(Bound::boolean(!value));
+        }
+        let nullable = condition.nullable;
+        Ok(logic(tree::not(self.settled(condition)?), nullable))
+    }
+
+    fn joined(&mut self, conditions: Vec<Bound>, is_and: bool) -> Bind<Bound> {
+        let operator = if is_and { Op::And } else { Op::Or };
+        let mut conditions = conditions.into_iter();
+        let first = conditions.next().unwrap_or_else(|| Bound::boolean(is_and));
+        conditions.try_fold(first, |left, right| self.logical(operator, left, right))
+    }
+
+    fn is_null(&mut self, value: Bound, negated: bool) -> Bind<Bound> {
+        if value.is_null() {
+            return Ok(Bound::boolean(!negated));
+        }
+        let bound = self.settle(value)?;
+        Ok(logic(tree::is_null(bound.expression, negated), false))
+    }
+
+    fn is_truth(&mut self, condition: Bound, truth: Option<bool>, negated: bool) -> Bind<Bound> {
+        let Some(wanted) = truth else { return self.is_null(condition, negated) };
+        let nullable = condition.nullable;
+        let value = self.settled(condition)?;
+        // `false` where it is null, `wanted` or not.
+        let known = match nullable {
+            true => tree::call("coalesce", vec![value, tree::boolean(!wanted)]),
+            false => value,
+        };
+        let holds = if wanted == negated { tree::not(known) } else { known };
+        Ok(logic(holds, false))
+    }
+
+    fn case(&mut self, arms: Vec<(Bound, Bound)>, otherwise: Option<Bound>) -> Bind<Bound> {
+        let (mut conditions, mut values) = (Vec::new(), Vec::new());
+        for (condition, value) in arms {
+            conditions.push(self.settled(condition)?);
+            values.push(value);
+        }
+        values.push(otherwise.unwrap_or_else(|| Bound::literal(None)));
+        self.choice(conditions, values, "CASE")
+    }
+
+    fn function(&mut self, name: &str, arguments: Vec<Bound>, whole: &Expr) -> Bind<Bound> {
+        self.named_function(name, arguments, Place::of(whole))
+    }
+
+    fn call(&mut self, call: &ast::Function, whole: &Expr) -> Bind<Bound> {
+        self.written_call(call, Place::of(whole))
+    }
+
+    fn array(&mut self, _: Vec<Bound>) -> Bind<Bound> {
+        beyond("an array that is made")
+    }
+
+    fn access(&mut self, root: &Expr, chain: &[ast::AccessExpr], whole: &Expr) -> Bind<Bound> {
+        self.element(root, chain, Place::of(whole))
+    }
+
+    fn quantified(
+        &mut self,
+        left: &Expr,
+        symbol: &str,
+        array: &Expr,
+        is_any: bool,
+        whole: &Expr,
+    ) -> Bind<Bound> {
+        match array {
+            Expr::Array(array) if is_any && symbol == "=" => {
+                let list =
+                    Expr::InList { expr: Box::new(left.clone()), list: array.elem.clone(), negated: false };
+                self.operand(&list)
+            }
+            _ => self.any_element(left, symbol, array, is_any, whole),
+        }
+    }
+
+    fn exists(&mut self, query: &ast::Query, negated: bool, _: &Expr) -> Bind<Bound> {
+        self.any_row(query, negated)
+    }
+
+    fn scalar_subquery(&mut self, query: &ast::Query, _: &Expr) -> Bind<Bound> {
+        self.one_value(query)
+    }
+
+    fn in_subquery(
+        &mut self,
+        left: &Expr,
+        query: &ast::Query,
+        (negated, _): (bool, Sense),
+        whole: &Expr,
+    ) -> Bind<Bound> {
+        self.among_rows(left, query, negated, Place::of(whole))
+    }
+
+    fn equal_row(&mut self, _: &Expr, _: &ast::Query, _: &Expr) -> Bind<Bound> {
+        beyond("a row that equals the row of a query")
+    }
+
+    fn quantified_subquery(&mut self, _: &Expr, _: &str, _: &ast::Query, _: bool, _: &Expr) -> Bind<Bound> {
+        beyond("ANY of a query")
+    }
+
+    fn overlaps(&mut self, _: [Bound; 2], _: [Bound; 2]) -> Bind<Bound> {
+        beyond("OVERLAPS")
+    }
+}
 
 impl Binder<'_> {
     /// An expression, of a known type, as something that the program computes.
@@ -33,137 +295,18 @@ impl Binder<'_> {
 
     /// An expression, whose type may depend on where it stands.
     pub(crate) fn operand(&mut self, expression: &Expr) -> Bind<Bound> {
-        heed()?;
-        let place = Place::of(expression);
-        self.deeper(|binder| binder.any_operand(expression, place))
+        analysis::expression(self, expression, Sense::Value)
     }
 
-    fn any_operand(&mut self, expression: &Expr, place: Place) -> Bind<Bound> {
-        if let Some((_, bound)) = self.replaced.iter().find(|(replaced, _)| replaced == expression) {
-            return Ok(bound.clone());
-        }
-        match expression {
-            Expr::Identifier(name) => self.name_or_word(name, place),
-            Expr::CompoundIdentifier(parts) => self.column_reference(parts, place),
-            Expr::Nested(inner) => self.operand(inner),
-            Expr::Value(value) => self.literal(&value.value, value.span.start, place),
-            Expr::TypedString(typed) => {
-                let to = SqlType::from_ast(&typed.data_type).map_err(|error| self.error(error, place))?;
-                let bound = self.literal(&typed.value.value, typed.value.span.start, place)?;
-                self.explicit_cast(bound, &to)
-            }
-            Expr::Interval(interval) => self.interval(interval, place),
-            Expr::Cast {
-                kind: ast::CastKind::Cast | ast::CastKind::DoubleColon,
-                expr,
-                data_type,
-                array: false,
-                format: None,
-            } => self.cast_expression(expr, data_type, place),
-            Expr::UnaryOp { op, expr } => self.unary(op, expr, place),
-            Expr::BinaryOp { op, .. } if is_calculation(op) => self.calculation(expression),
-            Expr::BinaryOp { left, op, right } => self.binary(left, op, right, place),
-            Expr::IsNull(operand) | Expr::IsUnknown(operand) => self.is_null(operand, false),
-            Expr::IsNotNull(operand) | Expr::IsNotUnknown(operand) => self.is_null(operand, true),
-            Expr::IsTrue(operand) => self.is_boolean(operand, true, false, "IS TRUE"),
-            Expr::IsNotTrue(operand) => self.is_boolean(operand, true, true, "IS NOT TRUE"),
-            Expr::IsFalse(operand) => self.is_boolean(operand, false, false, "IS FALSE"),
-            Expr::IsNotFalse(operand) => self.is_boolean(operand, false, true, "IS NOT FALSE"),
-            Expr::IsDistinctFrom(left, right) => self.distinct(left, right, false, place),
-            Expr::IsNotDistinctFrom(left, right) => self.distinct(left, right, true, place),
-            Expr::InList { expr, list, negated } => self.in_list(expr, list, *negated, place),
-            Expr::InSubquery { expr, subquery, negated } => self.in_subquery(expr, subquery, *negated, place),
-            Expr::Exists { subquery, negated } => self.exists(subquery, *negated),
-            Expr::Subquery(query) => self.scalar_subquery(query),
-            Expr::Between { expr, negated, low, high } => self.between(expr, low, high, *negated, place),
-            Expr::Case { operand, conditions, else_result, .. } => {
-                self.case(operand.as_deref(), conditions, else_result.as_deref())
-            }
-            Expr::Like { negated, any: false, expr, pattern, escape_char } => {
-                self.like(expr, pattern, escape_char.as_ref(), *negated, false, place)
-            }
-            Expr::ILike { negated, any: false, expr, pattern, escape_char } => {
-                self.like(expr, pattern, escape_char.as_ref(), *negated, true, place)
-            }
-            Expr::AnyOp { left, compare_op, right, .. } => self.any_of(left, compare_op, right, place),
-            Expr::AllOp { left, compare_op, right } if !matches!(**right, Expr::Subquery(_)) => {
-                self.any_element(left, compare_op, right, true, place)
-            }
-            Expr::CompoundFieldAccess { root, access_chain } => self.element(root, access_chain, place),
-            Expr::Collate { expr, .. } => self.operand(expr),
-            _ => self.function_form(expression, place),
-        }
+    /// A condition, as the program computes it.
+    pub fn condition(&mut self, expression: &Expr, what: &str) -> Bind<Expression> {
+        let bound = self.truth(expression, what)?;
+        self.settled(bound)
     }
 
-    /// A column or variable; else a word that PostgreSQL reads as a function without parentheses.
-    fn name_or_word(&mut self, name: &ast::Ident, place: Place) -> Bind<Bound> {
-        let column = self.column_reference(std::slice::from_ref(name), place);
-        let word = name.value.to_lowercase();
-        let is_call = matches!(word.as_str(), "current_schema" | "current_role" | "current_time");
-        match column {
-            Err(Stop::Wrong(_)) if is_call && name.quote_style.is_none() => {
-                beyond("a function without parentheses")
-            }
-            column => column,
-        }
-    }
-
-    fn literal(&mut self, value: &ast::Value, start: Location, place: Place) -> Bind<Bound> {
-        use ast::Value as V;
-        // What views and the catalog say stands in other texts.
-        let is_of_text = !self.inline && self.following.is_empty();
-        let start = if is_of_text { start } else { Location { line: 0, column: 0 } };
-        Ok(match value {
-            V::Number(text, _) => match (number_literal::read(text), self.literals.number(text, start)) {
-                (Some((_, sql_type)), Some(constant)) => {
-                    let data_type = constant.data_type();
-                    Bound::of_constant(constant, sql_type, data_type)
-                }
-                _ => return beyond("a number of more than 38 digits"),
-            },
-            V::SingleQuotedString(text) => Bound::literal(Some(self.literals.quoted(text, start))),
-            V::EscapedStringLiteral(text)
-            | V::UnicodeStringLiteral(text)
-            | V::NationalStringLiteral(text) => Bound::literal(Some(Quoted::new(text))),
-            V::DollarQuotedString(text) => Bound::literal(Some(Quoted::new(&text.value))),
-            V::Boolean(value) => Bound::boolean(*value),
-            V::Null => Bound::literal(None),
-            V::Placeholder(name) => {
-                let index =
-                    crate::parameter_types::index_of(name).map_err(|error| self.error(error, place))?;
-                self.own_parameter(index, place)?
-            }
-            other => return beyond(format!("the literal {other}")),
-        }
-        .at(place))
-    }
-
-    fn interval(&mut self, interval: &ast::Interval, place: Place) -> Bind<Bound> {
-        let Expr::Value(value) = &*interval.value else { return beyond("an interval that is computed") };
-        let ast::Value::SingleQuotedString(text) = &value.value else {
-            return beyond("an interval that is not a literal");
-        };
-        let text = match &interval.leading_field {
-            Some(field) if text.trim().parse::<f64>().is_ok() => format!("{text} {field}"),
-            _ => text.clone(),
-        };
-        let mut read = interval::read(&text).map_err(|error| self.error(error, place))?;
-        if let Some(field) = interval.last_field.as_ref().or(interval.leading_field.as_ref()) {
-            read = read.cut(&field.to_string());
-        }
-        Ok(Bound::interval(read).at(place))
-    }
-
-    fn cast_expression(&mut self, operand: &Expr, to: &ast::DataType, place: Place) -> Bind<Bound> {
-        if matches!(to, ast::DataType::Regclass)
-            || to.to_string().to_lowercase().trim_start_matches("pg_catalog.").starts_with("reg")
-        {
-            return beyond(format!("a cast to {to}"));
-        }
-        let to = SqlType::from_ast(to).map_err(|error| self.error(error, place))?;
-        let bound = self.operand(operand)?;
-        let cast = self.explicit_cast(bound, &to)?;
-        Ok(cast.at(place))
+    /// A boolean operand.
+    pub(super) fn truth(&mut self, expression: &Expr, what: &str) -> Bind<Bound> {
+        analysis::truth(self, expression, Sense::Truth, what)
     }
 
     /// `operand::to`.
@@ -176,149 +319,6 @@ impl Binder<'_> {
         let bound = if bound.is_unknown() { self.resolve(bound, &plain)? } else { bound };
         let cast = self.convert(bound, to, Context::Explicit)?;
         Ok(Bound { origin: (0, 0), ..cast })
-    }
-
-    // ---- conditions ----
-
-    /// A condition, as the program computes it.
-    pub fn condition(&mut self, expression: &Expr, what: &str) -> Bind<Expression> {
-        let bound = self.truth(expression, what)?;
-        self.settled(bound)
-    }
-
-    /// A boolean operand.
-    pub(super) fn truth(&mut self, expression: &Expr, what: &str) -> Bind<Bound> {
-        let bound = self.operand(expression)?;
-        let bound = if bound.is_unknown() { self.resolve(bound, &SqlType::Boolean)? } else { bound };
-        if bound.sql_type != SqlType::Boolean {
-            let message = format!("argument of {what} must be type boolean, not type {}", bound.sql_type);
-            return self.fail(b"42804", message, Place::of(expression));
-        }
-        Ok(bound)
-    }
-
-    fn is_null(&mut self, operand: &Expr, negated: bool) -> Bind<Bound> {
-        if matches!(operand, Expr::Tuple(_)) {
-            return beyond("IS NULL of a row");
-        }
-        let bound = self.operand(operand)?;
-        if bound.is_null() {
-            return Ok(Bound::boolean(!negated));
-        }
-        let bound = self.settle(bound)?;
-        Ok(logic(tree::is_null(bound.expression, negated), false))
-    }
-
-    fn is_boolean(&mut self, operand: &Expr, wanted: bool, negated: bool, what: &str) -> Bind<Bound> {
-        let bound = self.truth(operand, what)?;
-        let nullable = bound.nullable;
-        let value = self.settled(bound)?;
-        // `false` where it is null, `wanted` or not.
-        let known = match nullable {
-            true => tree::call("coalesce", vec![value, tree::boolean(!wanted)]),
-            false => value,
-        };
-        let holds = if wanted == negated { tree::not(known) } else { known };
-        Ok(logic(holds, false))
-    }
-
-    fn distinct(&mut self, left: &Expr, right: &Expr, negated: bool, place: Place) -> Bind<Bound> {
-        let (left, right) = (self.operand(left)?, self.operand(right)?);
-        for (one, other) in [(&left, &right), (&right, &left)] {
-            if one.is_null() {
-                let bound = self.settle(other.clone())?;
-                return Ok(logic(tree::is_null(bound.expression, !negated), false));
-            }
-        }
-        let (left, right) = self.comparable(left, "=", right, place)?;
-        let (left, right) = (self.settle(left)?, self.settle(right)?);
-        if !left.nullable && !right.nullable {
-            let operator = if negated { Op::Equal } else { Op::NotEqual };
-            return Ok(logic(tree::binary(operator, left.expression, right.expression), false));
-        }
-        let operator = if negated { Op::IsNotDistinct } else { Op::IsDistinct };
-        Ok(logic(tree::binary(operator, left.expression, right.expression), false))
-    }
-
-    fn in_list(&mut self, operand: &Expr, list: &[Expr], negated: bool, place: Place) -> Bind<Bound> {
-        if list.len() > 200 {
-            return beyond("IN with more than 200 values that no key is for");
-        }
-        // Texts are read as the type that all of them have in common.
-        let is = |wanted: fn(&ast::Value) -> bool| {
-            list.iter().any(|value| matches!(value, Expr::Value(value) if wanted(&value.value)))
-        };
-        if is(|value| matches!(value, ast::Value::Number(..)))
-            && is(|value| !matches!(value, ast::Value::Number(..)))
-        {
-            return beyond("IN of numbers and others");
-        }
-        let mut any: Option<Bound> = None;
-        for value in list {
-            let equal = self.binary(operand, &ast::BinaryOperator::Eq, value, place)?;
-            any = Some(match any {
-                None => equal,
-                Some(any) => self.logical(Op::Or, any, equal)?,
-            });
-        }
-        let any = any.unwrap_or_else(|| Bound::boolean(false));
-        if negated { self.negated(any) } else { Ok(any) }
-    }
-
-    fn any_of(&mut self, left: &Expr, op: &ast::BinaryOperator, right: &Expr, place: Place) -> Bind<Bound> {
-        match (op, right) {
-            (ast::BinaryOperator::Eq, Expr::Array(array)) => self.in_list(left, &array.elem, false, place),
-            (ast::BinaryOperator::Eq, Expr::Subquery(query)) => self.in_subquery(left, query, false, place),
-            (_, Expr::Subquery(_)) => beyond("ANY of a query"),
-            _ => self.any_element(left, op, right, false, place),
-        }
-    }
-
-    fn between(
-        &mut self,
-        operand: &Expr,
-        low: &Expr,
-        high: &Expr,
-        negated: bool,
-        place: Place,
-    ) -> Bind<Bound> {
-        let least = self.binary(operand, &ast::BinaryOperator::GtEq, low, place)?;
-        let most = self.binary(operand, &ast::BinaryOperator::LtEq, high, place)?;
-        let both = self.logical(Op::And, least, most)?;
-        if negated { self.negated(both) } else { Ok(both) }
-    }
-
-    pub(super) fn negated(&mut self, bound: Bound) -> Bind<Bound> {
-        if let Some(value) = bound.truth() {
-            return Ok(Bound::boolean(!value));
-        }
-        let nullable = bound.nullable;
-        Ok(logic(tree::not(self.settled(bound)?), nullable))
-    }
-
-    fn case(
-        &mut self,
-        operand: Option<&Expr>,
-        conditions: &[ast::CaseWhen],
-        otherwise: Option<&Expr>,
-    ) -> Bind<Bound> {
-        let (mut arms, mut values) = (Vec::new(), Vec::new());
-        for when in conditions {
-            let condition = match operand {
-                None => self.truth(&when.condition, "CASE/WHEN")?,
-                Some(operand) => {
-                    let place = Place::of(&when.condition);
-                    self.binary(operand, &ast::BinaryOperator::Eq, &when.condition, place)?
-                }
-            };
-            arms.push(self.settled(condition)?);
-            values.push(self.operand(&when.result)?);
-        }
-        values.push(match otherwise {
-            Some(otherwise) => self.operand(otherwise)?,
-            None => Bound::literal(None),
-        });
-        self.choice(arms, values, "CASE")
     }
 
     /// The first value whose condition is true; there is one value more than conditions.

@@ -1,11 +1,12 @@
 //! `FROM` and `WHERE` as loops: each relation reached by the best way that those before it give.
 
 use super::access::{Access, ways};
-use super::binder::{Binder, ident};
+use super::binder::Binder;
 use super::condition::{Condition, conditions};
 use super::scope::{Relation, Row};
 use super::stop::{Bind, Place, beyond};
 use super::tree;
+use crate::catalog::folded;
 use fabius_program::syntax::tree::{Expression, ExpressionKind};
 use fabius_value::DataType;
 use sqlparser::ast::{self, Expr, JoinConstraint, JoinOperator, TableFactor};
@@ -101,11 +102,11 @@ impl<'a> Binder<'a> {
             TableFactor::Table { name, alias, args: None, version: None, sample: None, .. } => {
                 let table = self.table(name)?;
                 self.reads.insert(table.name.clone());
-                let mut relation = Relation::table(&table, alias.as_ref().map(|alias| ident(&alias.name)));
+                let mut relation = Relation::table(&table, alias.as_ref().map(|alias| folded(&alias.name)));
                 if let Some(alias) = alias {
                     for (column, name) in relation.columns.iter().zip(&alias.columns) {
                         // A row is read by the table's own names.
-                        if column.0 != ident(&name.name) {
+                        if column.0 != folded(&name.name) {
                             return beyond("new names for a table's columns");
                         }
                     }

@@ -6,6 +6,7 @@ use super::constant::{Constant, Quoted};
 use super::expression::held_by_all;
 use super::stop::{Bind, Place, beyond};
 use super::tree;
+use crate::analysis::{BackEnd, Like};
 use crate::functions::Kind;
 use crate::functions::operator::like_symbol;
 use crate::functions::resolution::is_exact;
@@ -25,43 +26,8 @@ fn unnamed(argument: &FunctionArg) -> Option<&Expr> {
 }
 
 impl Binder<'_> {
-    /// Expressions that are functions by another way of writing them.
-    pub(super) fn function_form(&mut self, expression: &Expr, place: Place) -> Bind<Bound> {
-        match expression {
-            Expr::Function(function) => self.function(function, place),
-            Expr::Substring { expr, substring_from, substring_for, special: _, shorthand: _ } => {
-                let mut arguments = vec![self.operand(expr)?];
-                if let Some(Expr::Value(value)) = substring_from.as_deref()
-                    && !matches!(value.value, ast::Value::Number(..))
-                {
-                    return beyond("substring by a pattern");
-                }
-                arguments.push(match substring_from {
-                    Some(from) => self.operand(from)?,
-                    None => Bound::constant(Value::Int(1), SqlType::Int, DataType::Int),
-                });
-                if let Some(count) = substring_for {
-                    arguments.push(self.operand(count)?);
-                }
-                self.call("substring", arguments, place)
-            }
-            Expr::Ceil { expr, field: ast::CeilFloorKind::DateTimeField(ast::DateTimeField::NoDateTime) } => {
-                let argument = self.operand(expr)?;
-                self.call("ceil", vec![argument], place)
-            }
-            Expr::Floor {
-                expr,
-                field: ast::CeilFloorKind::DateTimeField(ast::DateTimeField::NoDateTime),
-            } => {
-                let argument = self.operand(expr)?;
-                self.call("floor", vec![argument], place)
-            }
-            Expr::AtTimeZone { timestamp, time_zone } => self.at_time_zone(timestamp, time_zone),
-            _ => self.worded(expression, place),
-        }
-    }
-
-    fn function(&mut self, function: &ast::Function, place: Place) -> Bind<Bound> {
+    /// A call as it is written.
+    pub(super) fn written_call(&mut self, function: &ast::Function, place: Place) -> Bind<Bound> {
         if let Some(called) = crate::plpgsql::scalar(self, function)? {
             return Ok(called.at(place));
         }
@@ -108,11 +74,16 @@ impl Binder<'_> {
                 arguments
             }
         };
-        self.call(name, arguments, place)
+        self.named_function(name, arguments, place)
     }
 
     /// A function of PostgreSQL's that programs have.
-    pub(super) fn call(&mut self, name: &str, mut arguments: Vec<Bound>, place: Place) -> Bind<Bound> {
+    pub(super) fn named_function(
+        &mut self,
+        name: &str,
+        mut arguments: Vec<Bound>,
+        place: Place,
+    ) -> Bind<Bound> {
         let count = arguments.len();
         match (name, count) {
             ("now" | "transaction_timestamp" | "current_timestamp", 0) => Ok(self.transaction_time()),
@@ -123,6 +94,24 @@ impl Binder<'_> {
             ("current_date", 0) => {
                 let now = self.transaction_time();
                 self.convert(now, &SqlType::Date, Context::Explicit)
+            }
+            ("timezone", 2) => {
+                let (moment, zone) = (arguments.remove(1), arguments.remove(0));
+                self.at_time_zone(moment, &zone)
+            }
+            ("extract", 2) => {
+                let (moment, field) = (arguments.remove(1), arguments.remove(0));
+                match &field.known {
+                    Known::Literal(Some(field)) => self.extract(field.text(), moment, place),
+                    _ => beyond("a computed field"),
+                }
+            }
+            ("position", 2) => {
+                if arguments.iter().any(|argument| argument.sql_type == SqlType::Bytea) {
+                    return beyond("a place in bytes");
+                }
+                arguments.reverse();
+                self.builtin("strpos", arguments, place)
             }
             ("random", 0) => Ok(self.random()),
             ("gen_random_uuid" | "uuid_generate_v4", 0) => Ok(self.random_uuid()),
@@ -171,7 +160,7 @@ impl Binder<'_> {
             ("mod", 2) => {
                 let right = arguments.remove(1);
                 let left = arguments.remove(0);
-                self.calculate(left, &ast::BinaryOperator::Modulo, right, place)
+                self.calculate(left, "%", right, place)
             }
             ("concat", 1..) => {
                 let mut joined = Bound::constant(Value::Text(String::new()), SqlType::Text, DataType::TEXT);
@@ -209,9 +198,7 @@ impl Binder<'_> {
         Ok(Bound::held_as(tree::call("coalesce", settled), sql_type, nullable, data_type))
     }
 
-    fn at_time_zone(&mut self, moment: &Expr, zone: &Expr) -> Bind<Bound> {
-        let bound = self.operand(moment)?;
-        let zone = self.operand(zone)?;
+    fn at_time_zone(&mut self, bound: Bound, zone: &Bound) -> Bind<Bound> {
         let is_utc = match &zone.known {
             Known::Literal(Some(zone)) => {
                 ["UTC", "GMT", "Z"].iter().any(|name| zone.text().eq_ignore_ascii_case(name))
@@ -246,27 +233,18 @@ impl Binder<'_> {
     }
 
     /// LIKE and ILIKE.
-    pub(super) fn like(
-        &mut self,
-        operand: &Expr,
-        pattern: &Expr,
-        escape: Option<&ast::ValueWithSpan>,
-        negated: bool,
-        ignoring_case: bool,
-        place: Place,
-    ) -> Bind<Bound> {
-        let bound = self.operand(operand)?;
-        let pattern = self.operand(pattern)?;
+    pub(super) fn matched(&mut self, bound: Bound, like: Like<Bound>, place: Place) -> Bind<Bound> {
+        let Like { pattern, escape, ignores_case: ignoring_case, is_negated: negated } = like;
         let symbol = like_symbol(ignoring_case, negated);
         self.resolved(symbol, &[&bound, &pattern], place)?;
         let bound = self.typed(bound, &SqlType::Text)?;
-        let shape = match (&pattern.known, escape) {
+        let shape = match (&pattern.known, &escape) {
             (Known::Literal(Some(pattern)), None) => Shape::of(pattern.text()),
             _ => None,
         };
         let Some(shape) = shape else {
             let like = self.any_like(bound, pattern, escape, ignoring_case)?;
-            return if negated { self.negated(like) } else { Ok(like) };
+            return if negated { self.not(like) } else { Ok(like) };
         };
         let bound = self.settle(bound)?;
         let mut value = self.named(bound, "text")?;
@@ -294,7 +272,7 @@ impl Binder<'_> {
             Shape::Any => tree::binary(Op::GreaterEqual, tree::call("length", vec![value]), tree::integer(0)),
         };
         let bound = super::expression::logic(holds, nullable);
-        if negated { self.negated(bound) } else { Ok(bound) }
+        if negated { self.not(bound) } else { Ok(bound) }
     }
 
     fn text_value(&mut self, text: String) -> Expression {

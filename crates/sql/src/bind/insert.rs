@@ -1,6 +1,6 @@
 //! INSERT, with RETURNING.
 
-use super::binder::{Binder, ident};
+use super::binder::Binder;
 use super::bound::{Bound, Known};
 use super::constant::Constant;
 use super::constraint::row_in_words;
@@ -11,7 +11,7 @@ use super::stop::{Bind, Place, beyond};
 use super::tree;
 use super::untyped::type_items;
 use super::write::Afterwards;
-use crate::catalog::{Column, ROW_NUMBER, Table};
+use crate::catalog::{Column, ROW_NUMBER, Table, folded};
 use crate::lowered::Argument;
 use crate::type_rules::without_modifiers;
 use fabius_program::syntax::tree::Expression;
@@ -52,7 +52,7 @@ impl<'a> Binder<'a> {
             let columns = Arc::make_mut(&mut table).columns.iter_mut();
             columns.for_each(|column| column.identity = None);
         }
-        let alias = insert.table_alias.as_ref().map(|alias| ident(&alias.alias));
+        let alias = insert.table_alias.as_ref().map(|alias| folded(&alias.alias));
         let mut columns = Vec::new();
         for column in &insert.columns {
             let at = self.target_column(&table, column)?;

@@ -16,30 +16,17 @@ use crate::type_rules::{self, Category, Context, category};
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::{Expression, ExpressionKind};
 use fabius_value::{DataType, Decimal, Value, calendar};
-use sqlparser::ast::{self, BinaryOperator as B, Expr, UnaryOperator as U};
-
-/// Fields of rows that programs compare, at most: each comparison stands within the one before.
-const FIELDS: usize = 64;
+use sqlparser::ast::BinaryOperator as B;
 
 impl Binder<'_> {
-    pub(super) fn unary(&mut self, operator: &U, operand: &Expr, place: Place) -> Bind<Bound> {
-        match operator {
-            U::Not => {
-                let bound = self.truth(operand, "NOT")?;
-                self.negated(bound)
-            }
-            U::Plus | U::Minus => {
-                let bound = self.operand(operand)?;
-                let symbol = if *operator == U::Plus { "+" } else { "-" };
-                let definition = self.resolved(symbol, &[&bound], place)?;
-                let bound = self.as_operand(bound, &definition.parameters[0])?;
-                match operator {
-                    U::Plus => Ok(bound),
-                    _ => self.minus(bound, place),
-                }
-            }
-            other => beyond(format!("operator {other}")),
+    /// `+ operand`, `- operand`.
+    pub(super) fn signed(&mut self, symbol: &str, operand: Bound, place: Place) -> Bind<Bound> {
+        if !matches!(symbol, "+" | "-") {
+            return beyond(format!("operator {symbol}"));
         }
+        let definition = self.resolved(symbol, &[&operand], place)?;
+        let operand = self.as_operand(operand, &definition.parameters[0])?;
+        if symbol == "+" { Ok(operand) } else { self.minus(operand, place) }
     }
 
     fn minus(&mut self, bound: Bound, place: Place) -> Bind<Bound> {
@@ -68,63 +55,22 @@ impl Binder<'_> {
         Ok(Bound::held_as(negated, sql_type, bound.nullable, bound.data_type).at(place))
     }
 
-    /// `a + b * c || d`: a chain of them may be longer than calls can be nested.
-    pub(super) fn calculation(&mut self, expression: &Expr) -> Bind<Bound> {
-        let (mut links, mut at) = (Vec::new(), expression);
-        while let Expr::BinaryOp { left, op, right } = at
-            && is_calculation(op)
-            && (links.is_empty() || !self.replaced.iter().any(|(replaced, _)| replaced == at))
-        {
-            links.push((op, right, Place::of(at)));
-            at = left;
-        }
-        let mut result = self.operand(at)?;
-        for (operator, right, place) in links.into_iter().rev() {
-            let right = self.operand(right)?;
-            result = match operator {
-                B::StringConcat => self.concatenate(result, right, place)?,
-                operator => self.calculate(result, operator, right, place)?,
-            };
-        }
-        Ok(result)
-    }
-
-    pub(super) fn binary(&mut self, left: &Expr, operator: &B, right: &Expr, place: Place) -> Bind<Bound> {
-        match operator {
-            B::And | B::Or => {
-                let what = if *operator == B::And { "AND" } else { "OR" };
-                let operator = if *operator == B::And { Op::And } else { Op::Or };
-                let (left, right) = (self.truth(left, what)?, self.truth(right, what)?);
-                self.logical(operator, left, right)
-            }
-            B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq => {
-                if let (Some(left), Some(right)) = (row(left), row(right)) {
-                    return self.compare_rows(left, operator, right, place);
-                }
-                let (left, right) = (self.operand(left)?, self.operand(right)?);
-                self.compare(left, operator, right, place)
-            }
-            other => beyond(format!("operator {other}")),
-        }
-    }
-
     // ---- comparison ----
 
     /// `left operator right`.
-    pub(super) fn compare(&mut self, left: Bound, operator: &B, right: Bound, place: Place) -> Bind<Bound> {
-        let symbol = operator.to_string();
-        let (left, right) = self.comparable(left, &symbol, right, place)?;
+    pub(super) fn compare(&mut self, left: Bound, symbol: &str, right: Bound, place: Place) -> Bind<Bound> {
+        let (left, right) = self.comparable(left, symbol, right, place)?;
         if left.is_null() || right.is_null() {
             return Ok(Bound::constant(Value::Null, SqlType::Boolean, DataType::Boolean));
         }
         let nullable = left.nullable || right.nullable;
         let (left, right) = (self.settled(left)?, self.settled(right)?);
-        let operator = match operator {
-            B::Eq => Op::Equal,
-            B::NotEq => Op::NotEqual,
-            B::Lt => Op::Less,
-            B::LtEq => Op::LessEqual,
-            B::Gt => Op::Greater,
+        let operator = match symbol {
+            "=" => Op::Equal,
+            "<>" => Op::NotEqual,
+            "<" => Op::Less,
+            "<=" => Op::LessEqual,
+            ">" => Op::Greater,
             _ => Op::GreaterEqual,
         };
         Ok(logic(tree::binary(operator, left, right), nullable))
@@ -205,70 +151,34 @@ impl Binder<'_> {
         }
     }
 
-    fn compare_rows(&mut self, left: &[Expr], operator: &B, right: &[Expr], place: Place) -> Bind<Bound> {
-        if left.len() != right.len() {
-            return self.fail(b"42601", "unequal number of entries in row expressions", place);
-        }
-        if left.len() > FIELDS {
-            return beyond("comparing rows of so many fields");
-        }
-        let mut pairs = left.iter().zip(right);
-        let Some((first_left, first_right)) = pairs.next() else { return beyond("comparing empty rows") };
-        let rest_left = &left[1..];
-        let rest_right = &right[1..];
-        match operator {
-            B::Eq | B::NotEq => {
-                let mut all = self.binary(first_left, &B::Eq, first_right, place)?;
-                for (left, right) in pairs {
-                    let equal = self.binary(left, &B::Eq, right, place)?;
-                    all = self.logical(Op::And, all, equal)?;
-                }
-                if *operator == B::NotEq { self.negated(all) } else { Ok(all) }
-            }
-            _ if rest_left.is_empty() => self.binary(first_left, operator, first_right, place),
-            _ => {
-                let strict = match operator {
-                    B::Lt | B::LtEq => B::Lt,
-                    _ => B::Gt,
-                };
-                let before = self.binary(first_left, &strict, first_right, place)?;
-                let equal = self.binary(first_left, &B::Eq, first_right, place)?;
-                let rest = self.compare_rows(rest_left, operator, rest_right, place)?;
-                let then = self.logical(Op::And, equal, rest)?;
-                self.logical(Op::Or, before, then)
-            }
-        }
-    }
-
     // ---- arithmetic ----
 
-    pub(super) fn calculate(&mut self, left: Bound, operator: &B, right: Bound, place: Place) -> Bind<Bound> {
-        let symbol = operator.to_string();
-        let definition = self.resolved(&symbol, &[&left, &right], place)?;
+    pub(super) fn calculate(&mut self, left: Bound, symbol: &str, right: Bound, place: Place) -> Bind<Bound> {
+        let definition = self.resolved(symbol, &[&left, &right], place)?;
         let left = self.as_operand(left, &definition.parameters[0])?;
         let right = self.as_operand(right, &definition.parameters[1])?;
         match (&definition.body, &definition.returns) {
             (Body::BuiltIn(BuiltIn::Arithmetic(_)), Kind::Is(sql_type)) => {
-                self.numbers(left, operator, right, sql_type.clone(), place)
+                self.numbers(left, symbol, right, sql_type.clone(), place)
             }
-            _ => self.moments(left, operator, right, place),
+            _ => self.moments(left, symbol, right, place),
         }
     }
 
     fn numbers(
         &mut self,
         left: Bound,
-        operator: &B,
+        symbol: &str,
         right: Bound,
         sql_type: SqlType,
         place: Place,
     ) -> Bind<Bound> {
         let is_double = matches!(sql_type, SqlType::Real | SqlType::Double);
-        let (symbol, operator) = match operator {
-            B::Plus => ('+', Op::Add),
-            B::Minus => ('-', Op::Subtract),
-            B::Multiply => ('*', Op::Multiply),
-            B::Divide => ('/', Op::Divide),
+        let (symbol, operator) = match symbol {
+            "+" => ('+', Op::Add),
+            "-" => ('-', Op::Subtract),
+            "*" => ('*', Op::Multiply),
+            "/" => ('/', Op::Divide),
             _ => ('%', Op::Modulo),
         };
         if symbol == '/' && matches!(sql_type, SqlType::Numeric(_)) && self.lifts && self.writes.is_empty() {
@@ -299,24 +209,24 @@ impl Binder<'_> {
         Ok(Bound::held_as(value, sql_type, nullable, data_type).at(place))
     }
 
-    fn moments(&mut self, left: Bound, operator: &B, right: Bound, place: Place) -> Bind<Bound> {
+    fn moments(&mut self, left: Bound, symbol: &str, right: Bound, place: Place) -> Bind<Bound> {
         use Category as C;
         let nullable = left.nullable || right.nullable;
-        match (category(&left.sql_type), operator, category(&right.sql_type)) {
-            (C::Interval, B::Plus, C::Moment) => self.moments(right, operator, left, place),
-            (C::Moment, B::Plus | B::Minus, C::Interval) => {
+        match (category(&left.sql_type), symbol, category(&right.sql_type)) {
+            (C::Interval, "+", C::Moment) => self.moments(right, symbol, left, place),
+            (C::Moment, "+" | "-", C::Interval) => {
                 let Known::Interval(interval) = right.known else {
                     return beyond("an interval that is computed");
                 };
-                let moved = if *operator == B::Minus { interval.checked_neg() } else { Some(interval) };
+                let moved = if symbol == "-" { interval.checked_neg() } else { Some(interval) };
                 let Some(interval) = moved else {
                     return self.fail(b"22008", "interval out of range", place);
                 };
                 self.moved(left, interval, place)
             }
-            (C::Interval, B::Plus | B::Minus, C::Interval) => match (left.known, right.known) {
+            (C::Interval, "+" | "-", C::Interval) => match (left.known, right.known) {
                 (Known::Interval(left), Known::Interval(right)) => {
-                    let right = if *operator == B::Minus { right.checked_neg() } else { Some(right) };
+                    let right = if symbol == "-" { right.checked_neg() } else { Some(right) };
                     let sum = right.and_then(|right| left.checked_add(right));
                     match sum {
                         Some(sum) => Ok(Bound::interval(sum).at(place)),
@@ -325,31 +235,29 @@ impl Binder<'_> {
                 }
                 _ => beyond("an interval that is computed"),
             },
-            (C::Interval, B::Multiply, C::Number) => {
-                match (left.known, right.value().and_then(Value::as_integer)) {
-                    (Known::Interval(interval), Some(by)) => match interval.scaled(|part| part * by as f64) {
-                        Some(interval) => Ok(Bound::interval(interval).at(place)),
-                        None => self.fail(b"22008", "interval out of range", place),
-                    },
-                    _ => beyond("an interval that is computed"),
-                }
-            }
-            (C::Number, B::Multiply, C::Interval) => self.moments(right, operator, left, place),
-            (C::Moment, B::Plus | B::Minus, C::Number) => {
+            (C::Interval, "*", C::Number) => match (left.known, right.value().and_then(Value::as_integer)) {
+                (Known::Interval(interval), Some(by)) => match interval.scaled(|part| part * by as f64) {
+                    Some(interval) => Ok(Bound::interval(interval).at(place)),
+                    None => self.fail(b"22008", "interval out of range", place),
+                },
+                _ => beyond("an interval that is computed"),
+            },
+            (C::Number, "*", C::Interval) => self.moments(right, symbol, left, place),
+            (C::Moment, "+" | "-", C::Number) => {
                 let (left, right) = (self.settled(left)?, self.settled(right)?);
-                let operator = if *operator == B::Plus { Op::Add } else { Op::Subtract };
+                let operator = if symbol == "+" { Op::Add } else { Op::Subtract };
                 let value = tree::binary(operator, left, right);
                 Ok(Bound::computed(value, SqlType::Date, nullable).at(place))
             }
-            (C::Number, B::Plus, C::Moment) => self.moments(right, operator, left, place),
-            (C::Moment, B::Minus, C::Moment)
+            (C::Number, "+", C::Moment) => self.moments(right, symbol, left, place),
+            (C::Moment, "-", C::Moment)
                 if left.sql_type == SqlType::Date && right.sql_type == SqlType::Date =>
             {
                 let (left, right) = (self.settled(left)?, self.settled(right)?);
                 let days = tree::binary(Op::Subtract, left, right);
                 Ok(Bound::computed(days, SqlType::Int, nullable).at(place))
             }
-            _ => beyond(format!("{} {operator} {}", left.sql_type, right.sql_type)),
+            _ => beyond(format!("{} {symbol} {}", left.sql_type, right.sql_type)),
         }
     }
 
@@ -403,17 +311,8 @@ impl Binder<'_> {
     }
 }
 
-/// The fields of `(a, b)` or `ROW(a, b)`.
-pub(super) fn row(expression: &Expr) -> Option<&[Expr]> {
-    match expression {
-        Expr::Tuple(fields) => Some(fields),
-        Expr::Nested(inner) => row(inner).filter(|_| matches!(**inner, Expr::Tuple(_))),
-        _ => None,
-    }
-}
-
 /// The operator that says the same with its sides exchanged.
-pub(super) fn exchanged(operator: &ast::BinaryOperator) -> ast::BinaryOperator {
+pub(super) fn exchanged(operator: &B) -> B {
     match operator {
         B::Lt => B::Gt,
         B::LtEq => B::GtEq,
@@ -433,9 +332,4 @@ pub(super) fn negated(value: &Value) -> Option<Value> {
         Value::Numeric(v) => Some(Value::Numeric(Decimal { mantissa: -v.mantissa, ..*v })),
         _ => None,
     }
-}
-
-/// Whether an operator makes a value of two others, which [`Binder::calculation`] binds.
-pub(super) fn is_calculation(operator: &B) -> bool {
-    matches!(operator, B::Plus | B::Minus | B::Multiply | B::Divide | B::Modulo | B::StringConcat)
 }

@@ -1,15 +1,14 @@
 //! Names of columns: the relations that an expression can see.
 
-use super::binder::{Binder, ident};
+use super::binder::Binder;
 use super::bound::Bound;
 use super::held::held;
-use super::stop::{Bind, Place};
+use super::stop::{Bind, Place, Stop, wrong};
 use super::tree;
 use crate::catalog::{ROW_NUMBER, Table};
 use crate::sql_type::SqlType;
 use fabius_program::syntax::tree::Expression;
 use fabius_value::DataType;
-use sqlparser::ast;
 use std::sync::Arc;
 
 /// The relations of one `FROM`, or what stands for them in a `CHECK`, `RETURNING` or `ON CONFLICT`.
@@ -223,34 +222,34 @@ impl Binder<'_> {
     }
 
     /// A name as an expression.
-    pub(super) fn column_reference(&mut self, parts: &[ast::Ident], place: Place) -> Bind<Bound> {
-        let path: Vec<String> = parts.iter().map(ident).collect();
-        match self.lookup(&path, place)? {
-            Some(Found::Variable(bound)) => Ok(bound.at(place)),
+    pub(super) fn column_or_variable(&mut self, path: &[String], place: Place) -> Bind<Option<Bound>> {
+        Ok(match self.lookup(path, place)? {
+            Some(Found::Variable(bound)) => Some(bound.at(place)),
             Some(Found::Column { out, relation, column }) => {
                 let scope = &self.scopes[self.scopes.len() - 1 - out];
-                Ok(scope.relations[relation].value(column)?.at(place))
+                Some(scope.relations[relation].value(column)?.at(place))
             }
-            None => self.unknown_column(&path, place),
-        }
+            None => None,
+        })
     }
 
-    fn unknown_column<T>(&self, path: &[String], place: Place) -> Bind<T> {
+    /// That there is no such column.
+    pub(super) fn unknown_column(&self, path: &[String], place: Place) -> Stop {
         let relations = || self.scopes.iter().flat_map(|scope| &scope.relations);
         if let [.., name, column] = path {
             if relations().any(|relation| relation.name == *name) {
-                return self.fail(b"42703", format!("column {name}.{column} does not exist"), place);
+                return self.error(wrong(b"42703", format!("column {name}.{column} does not exist")), place);
             }
             let message = format!("missing FROM-clause entry for table \"{name}\"");
-            return self.fail(b"42P01", message, place);
+            return self.error(wrong(b"42P01", message), place);
         }
         let name = path.last().map_or("", String::as_str);
         if relations().any(|relation| relation.name == *name) {
-            return super::stop::beyond("a whole row as a value");
+            return Stop::Beyond("a whole row as a value".into());
         }
         if matches!(name, "ctid" | "xmin" | "xmax" | "cmin" | "cmax" | "tableoid") {
-            return super::stop::beyond(format!("system column {name}"));
+            return Stop::Beyond(format!("system column {name}"));
         }
-        self.fail(b"42703", format!("column \"{name}\" does not exist"), place)
+        self.error(wrong(b"42703", format!("column \"{name}\" does not exist")), place)
     }
 }

@@ -1,6 +1,6 @@
 //! Queries as loops.
 
-use super::binder::{Binder, ident};
+use super::binder::Binder;
 use super::bound::Bound;
 use super::from::Order;
 use super::row_body::{Gathered, QueryFacts, RowBody, Window};
@@ -8,6 +8,7 @@ use super::scope::Relation;
 use super::sorted::Sorting;
 use super::stop::{Bind, Place, Stop, beyond};
 use super::tree;
+use crate::catalog::folded;
 use crate::lowered::OutputColumn;
 use crate::parse::tokens::Tokens;
 use crate::parse::written::{written, written_ident};
@@ -100,7 +101,7 @@ impl<'a> Binder<'a> {
         }
         let mut count = |expression: Option<&Expr>| -> Bind<Option<Expression>> {
             let Some(expression) = expression else { return Ok(None) };
-            if matches!(expression, Expr::Identifier(name) if ident(name) == "all") {
+            if matches!(expression, Expr::Identifier(name) if folded(name) == "all") {
                 return Ok(None);
             }
             let bound = self.operand(expression)?;
@@ -348,9 +349,9 @@ impl<'a> Binder<'a> {
             };
         }
         if let Expr::Identifier(name) = &item {
-            let wanted = ident(name);
+            let wanted = folded(name);
             let mut named = select.projection.iter().filter_map(|item| match item {
-                SelectItem::ExprWithAlias { expr, alias } if ident(alias) == wanted => Some(expr),
+                SelectItem::ExprWithAlias { expr, alias } if folded(alias) == wanted => Some(expr),
                 SelectItem::UnnamedExpr(expr) if crate::column_name::of(expr) == wanted => Some(expr),
                 _ => None,
             });
@@ -369,8 +370,8 @@ impl<'a> Binder<'a> {
             };
         }
         let path: Vec<String> = match &item {
-            Expr::Identifier(name) => vec![ident(name)],
-            Expr::CompoundIdentifier(parts) => parts.iter().map(ident).collect(),
+            Expr::Identifier(name) => vec![folded(name)],
+            Expr::CompoundIdentifier(parts) => parts.iter().map(folded).collect(),
             _ => return Ok(None),
         };
         Ok(match self.lookup(&path, Place::of(&item))? {
@@ -428,7 +429,7 @@ impl<'a> Binder<'a> {
                 }
                 SelectItem::ExprWithAlias { expr, alias } => {
                     let value = self.expression(expr, None)?;
-                    columns.push(output(ident(alias), &value));
+                    columns.push(output(folded(alias), &value));
                     values.push(value);
                 }
                 SelectItem::Wildcard(options) => {

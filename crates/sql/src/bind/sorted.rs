@@ -10,12 +10,13 @@
 //! A statement is bound so only if its range is bounded: a query sorts better what is much, and need not hold all of
 //! it.
 
-use super::binder::{Binder, ident};
+use super::binder::Binder;
 use super::bound::Bound;
 use super::from::From;
 use super::row_body::{Gathered, QueryFacts, RowBody, Window};
 use super::stop::{Bind, Place, beyond};
 use super::tree;
+use crate::catalog::folded;
 use crate::lowered::OutputColumn;
 use crate::sql_type::SqlType;
 use fabius_program::ir::BinaryOperator as Op;
@@ -147,7 +148,7 @@ impl<'a> Binder<'a> {
             }
             // A name of the result comes before one of a table.
             Expr::Identifier(name) => {
-                let name = ident(name);
+                let name = folded(name);
                 let mut named = (0..columns.len()).filter(|at| columns[*at].name == name);
                 match (named.next(), named.next()) {
                     (Some(at), None) => Ok(Key::Column(at)),

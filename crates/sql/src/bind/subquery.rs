@@ -5,12 +5,14 @@ use super::bound::Bound;
 use super::expression::logic;
 use super::stop::{Bind, Place, beyond};
 use super::tree;
+use crate::analysis::row_of;
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_value::DataType;
 use sqlparser::ast::{self, Expr};
 
 impl<'a> Binder<'a> {
-    pub(super) fn exists(&mut self, query: &ast::Query, negated: bool) -> Bind<Bound> {
+    /// `[NOT] EXISTS (query)`
+    pub(super) fn any_row(&mut self, query: &ast::Query, negated: bool) -> Bind<Bound> {
         let found = self.name("found");
         let boolean = Some(tree::scalar_type(DataType::Boolean, false));
         self.emit(tree::declare(&found, true, boolean, tree::boolean(false)));
@@ -38,7 +40,7 @@ impl<'a> Binder<'a> {
     }
 
     /// The one value of a query; null if it has no row.
-    pub(super) fn scalar_subquery(&mut self, query: &ast::Query) -> Bind<Bound> {
+    pub(super) fn one_value(&mut self, query: &ast::Query) -> Bind<Bound> {
         let result = self.name("value");
         let count = self.name("rows");
         let mut kind: Option<(Bound, DataType)> = None;
@@ -76,14 +78,14 @@ impl<'a> Binder<'a> {
     }
 
     /// `operand IN (SELECT ...)`: null if there is no equal value but a null.
-    pub(super) fn in_subquery(
+    pub(super) fn among_rows(
         &mut self,
         operand: &Expr,
         query: &ast::Query,
         negated: bool,
         place: Place,
     ) -> Bind<Bound> {
-        let operands: Vec<&Expr> = match super::operator::row(operand) {
+        let operands: Vec<&Expr> = match row_of(operand) {
             Some(fields) => fields.iter().collect(),
             None => vec![operand],
         };
@@ -105,7 +107,7 @@ impl<'a> Binder<'a> {
                 }
                 let mut all: Option<Bound> = None;
                 for (bound, value) in bounds.iter().zip(values) {
-                    let equal = binder.compare(bound.clone(), &ast::BinaryOperator::Eq, value, place)?;
+                    let equal = binder.compare(bound.clone(), "=", value, place)?;
                     all = Some(match all {
                         None => equal,
                         Some(all) => binder.logical(Op::And, all, equal)?,

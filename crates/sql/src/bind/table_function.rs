@@ -116,7 +116,7 @@ impl<'a> Binder<'a> {
             _ => return Ok(None),
         };
         let Some(returned) = plpgsql::table(self, &call)? else { return Ok(None) };
-        let name = call.name.0.last().and_then(|part| part.as_ident()).map(super::binder::ident);
+        let name = call.name.0.last().and_then(|part| part.as_ident()).map(crate::catalog::folded);
         let mut relation = Relation {
             name: name.unwrap_or_default(),
             table: None,
@@ -132,14 +132,14 @@ impl<'a> Binder<'a> {
         relation.columns =
             columns.iter().map(|column| (column.name.clone(), column.sql_type.clone())).collect();
         if let Some(alias) = alias {
-            relation.name = super::binder::ident(&alias.name);
+            relation.name = crate::catalog::folded(&alias.name);
             if let [only] = relation.columns.as_mut_slice()
                 && alias.columns.is_empty()
             {
                 only.0.clone_from(&relation.name);
             }
             for (column, name) in relation.columns.iter_mut().zip(&alias.columns) {
-                column.0 = super::binder::ident(&name.name);
+                column.0 = crate::catalog::folded(&name.name);
             }
         }
         let (taken, skipped) = (self.name("taken"), self.name("skipped"));

@@ -1,6 +1,6 @@
 //! UPDATE.
 
-use super::binder::{Binder, ident};
+use super::binder::Binder;
 use super::bound::{Bound, Known};
 use super::condition::has_subquery;
 use super::from::Joined;
@@ -10,7 +10,8 @@ use super::scope::{Relation, Row};
 use super::stop::{Bind, Place, beyond, wrong};
 use super::tree;
 use super::write::Afterwards;
-use crate::catalog::{ReferentialAction, Table};
+use crate::analysis::row_of;
+use crate::catalog::{ReferentialAction, Table, folded};
 use crate::parse::tokens::Tokens;
 use crate::parse::written::written;
 use fabius_program::ir::BinaryOperator as Op;
@@ -40,7 +41,7 @@ impl<'a> Binder<'a> {
             return beyond("an UPDATE of a join");
         }
         let table = self.target(name)?;
-        let alias = alias.as_ref().map(|alias| ident(&alias.name));
+        let alias = alias.as_ref().map(|alias| folded(&alias.name));
         let others = match &update.from {
             None => &[][..],
             Some(ast::UpdateTableFromKind::AfterSet(from) | ast::UpdateTableFromKind::BeforeSet(from)) => {
@@ -465,7 +466,7 @@ pub(crate) fn some_value(data_type: fabius_value::DataType) -> Value {
 /// The values of a row that is written as `(x, y)`, `ROW(x, y)` or `(SELECT x, y ...)`: of a query, each is one of
 /// its own.
 fn parts(value: &Expr) -> Option<Vec<Expr>> {
-    if let Some(values) = super::operator::row(value) {
+    if let Some(values) = row_of(value) {
         return Some(values.to_vec());
     }
     match value {

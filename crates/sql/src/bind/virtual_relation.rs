@@ -1,11 +1,12 @@
 //! What a body can read besides tables: `FROM unnest(a, b)`, `FROM generate_series(1, n)`.
 
 use super::array::List;
-use super::binder::{Binder, ident};
+use super::binder::Binder;
 use super::bound::Bound;
 use super::scope::{Relation, Row};
 use super::stop::{Bind, beyond};
 use super::tree;
+use crate::catalog::folded;
 use crate::sql_type::SqlType;
 use fabius_program::syntax::tree::{Expression, StatementKind};
 use fabius_value::DataType;
@@ -139,14 +140,14 @@ fn named(
 ) -> Relation {
     let mut name = function.to_string();
     if let Some(alias) = alias {
-        name = ident(&alias.name);
+        name = folded(&alias.name);
         if alias.columns.is_empty()
             && let Some(first) = columns.first_mut().filter(|_| rows.lists.len() <= 1)
         {
             first.0.clone_from(&name);
         }
         for (column, given) in columns.iter_mut().zip(&alias.columns) {
-            column.0 = ident(&given.name);
+            column.0 = folded(&given.name);
         }
     }
     let row = Row::Virtual(Box::new(rows));

@@ -1,13 +1,13 @@
 //! What INSERT, UPDATE and DELETE have in common.
 
 use super::aggregate::{each_outside_queries, has_aggregate};
-use super::binder::{Binder, ident};
+use super::binder::Binder;
 use super::bound::Bound;
 use super::row_body::RowBody;
 use super::scope::{Relation, Row};
 use super::stop::{Bind, Place, beyond};
 use super::tree;
-use crate::catalog::{Column, Table};
+use crate::catalog::{Column, Table, folded};
 use crate::parse::tokens::Tokens;
 use fabius_program::syntax::tree::{Block, Expression};
 use fabius_value::DataType;
@@ -125,7 +125,7 @@ impl<'a> Binder<'a> {
 
     /// A column that a statement gives a value.
     pub(super) fn target_ident(&mut self, table: &Table, name: &ast::Ident) -> Bind<usize> {
-        let wanted = ident(name);
+        let wanted = folded(name);
         let found = table.columns.iter().position(|column| column.name == wanted);
         match found {
             Some(found) => Ok(found),

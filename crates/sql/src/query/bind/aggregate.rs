@@ -4,7 +4,7 @@ use super::call::WHOLE_ROW;
 use super::expression::unknown;
 use super::grouping::asked_within;
 use super::scope::outward;
-use super::{Binder, Flavor, Sense, Typed, parts_of};
+use super::{Binder, Flavor, Typed, parts_of};
 use crate::functions::operator::Operation;
 use crate::query::failure::{inbound, no_aggregates_in, unsupported};
 use crate::query::functions::in_order::in_order;
@@ -178,10 +178,7 @@ impl Binder<'_> {
             return Err(unsupported("WITHIN GROUP with several keys is not supported"));
         }
         let filter = match &call.filter {
-            Some(filter) => {
-                let typed = self.expression_as(filter, Sense::Truth)?;
-                Some(Box::new(self.condition(typed, "FILTER")?))
-            }
+            Some(filter) => Some(Box::new(self.truth(filter, "FILTER")?)),
             None => None,
         };
         Ok((arguments, Shape { over: call.over.as_ref(), distinct, filter, order_by, ordered }))
@@ -316,7 +313,10 @@ impl Binder<'_> {
                 Ok(Typed::new(self.make(function, vec![first.expr], shape)?, sql_type))
             }
             "bool_and" | "every" | "bool_or" => {
-                let first = self.condition(first, name)?;
+                if !matches!(first.sql_type, T::Boolean | T::Unknown) {
+                    return wrong(self, &[first]);
+                }
+                let first = self.coerce(first, &T::Boolean)?.expr;
                 let function = if name == "bool_or" {
                     aggregate::bool_and_or::bool_or_udaf()
                 } else {

@@ -1,7 +1,8 @@
 //! Calls of functions.
 
 use super::aggregate::{is_aggregate, is_window_function};
-use super::{Binder, Flavor, Named, Sense, Sight, Typed, parts_of};
+use super::{Binder, Flavor, Named, Sight, Typed, parts_of};
+use crate::analysis::Sense;
 use crate::functions::resolution::{self, Argument, Unresolved};
 use crate::functions::{Call, Definition, Kind};
 use crate::query::failure::{inbound, unsupported};
@@ -130,7 +131,7 @@ impl Binder<'_> {
     /// A relation's row, by the relation's name, as JSON.
     fn whole_row(&mut self, expression: &ast::Expr) -> Result<Option<Typed>> {
         let ast::Expr::Identifier(name) = expression else { return Ok(None) };
-        let name = super::name_of(name);
+        let name = super::folded(name);
         if self.find_column(std::slice::from_ref(&name))?.is_some() {
             return Ok(None);
         }

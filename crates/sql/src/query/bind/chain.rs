@@ -8,14 +8,11 @@
 //! c1 AND ... AND c255 AND (all_of(c256, ..., c319) AND ... AND all_of(..., c5000))
 //! ```
 
-use super::{Binder, Sense, Typed, plain_binary};
+use super::{Binder, plain_binary};
 use crate::parse::dialect::balanced;
 use crate::query::functions::operator::together;
-use crate::sql_type::SqlType;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::{Expr, Operator};
-use fabius_value::Result;
-use sqlparser::ast::{self, BinaryOperator};
 
 /// Conditions of one chain that DataFusion sees, at most.
 const SEEN: usize = 256;
@@ -27,17 +24,6 @@ const TOGETHER: usize = 64;
 const SEEN_ALWAYS: usize = 8;
 
 impl Binder<'_> {
-    /// `a AND b AND c`, or the same with `OR`.
-    pub(super) fn chain(&mut self, expression: &ast::Expr, is_and: bool, sense: Sense) -> Result<Typed> {
-        let (operator, place) = if is_and { (Operator::And, "AND") } else { (Operator::Or, "OR") };
-        let mut conditions = Vec::new();
-        for part in parts(expression, is_and) {
-            let typed = self.expression_as(part, sense)?;
-            conditions.push(self.condition(typed, place)?);
-        }
-        Ok(Typed::new(self.chained(conditions, operator), SqlType::Boolean))
-    }
-
     /// Conditions as one, joined by `AND` or `OR`.
     pub(super) fn chained(&mut self, conditions: Vec<Expr>, operator: Operator) -> Expr {
         let seen = match self.conditions < SEEN_OF_ALL {
@@ -47,27 +33,6 @@ impl Binder<'_> {
         self.conditions += conditions.len().min(seen);
         low(conditions, operator, seen)
     }
-}
-
-/// The parts of a chain, in order; parentheses around some of them say nothing.
-fn parts(expression: &ast::Expr, is_and: bool) -> Vec<&ast::Expr> {
-    let (mut parts, mut open) = (Vec::new(), vec![expression]);
-    while let Some(part) = open.pop() {
-        let mut inner = part;
-        while let ast::Expr::Nested(nested) = inner {
-            inner = nested;
-        }
-        match inner {
-            ast::Expr::BinaryOp { left, op: BinaryOperator::And, right } if is_and => {
-                open.extend([right.as_ref(), left]);
-            }
-            ast::Expr::BinaryOp { left, op: BinaryOperator::Or, right } if !is_and => {
-                open.extend([right.as_ref(), left]);
-            }
-            _ => parts.push(part),
-        }
-    }
-    parts
 }
 
 /// Conditions as a chain of which DataFusion sees so many.

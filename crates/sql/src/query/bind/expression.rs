@@ -1,225 +1,70 @@
-//! Expressions.
+//! Expressions of queries.
 
-use super::operator::{negated, plain_binary};
-use super::row_value::row_of;
 use super::scope::Named;
 use super::subquery::nested;
-use super::{Binder, Flavor, Sense, Typed, name_of, parts_of};
-use crate::interval;
+use super::{Binder, Flavor, Typed, folded, parts_of};
+use crate::analysis::{self, BackEnd, Like, Many, Sense};
+use crate::interval::{self, Interval};
 use crate::number_literal;
-use crate::parse::is_bare_function;
-use crate::planning::heed;
 use crate::query::arrow_column::scalar;
 use crate::query::failure::unsupported;
 use crate::sql_type::SqlType;
-use datafusion::logical_expr::expr::{Case, Exists};
+use datafusion::logical_expr::expr::{Case, Exists, Placeholder};
 use datafusion::logical_expr::{Expr, Operator};
 use datafusion::scalar::ScalarValue;
 use fabius_value::{Error, Result, SqlState, Value};
-use sqlparser::ast::{self, BinaryOperator, UnaryOperator};
+use sqlparser::ast;
 
 /// Dimensions of an array, at most.
 const DIMENSIONS: usize = 6;
 
-impl Binder<'_> {
-    /// An expression. What nests deep goes on with more stack.
+impl BackEnd for Binder<'_> {
+    type Value = Typed;
+    type Stop = Error;
+
+    fn wrong(&self, error: Error, _: &ast::Expr) -> Error {
+        error
+    }
+
+    fn declined(&self, what: String) -> Error {
+        unsupported(format!("{what} is not supported"))
+    }
+
+    fn bounded(&self, _: Many, _: usize) -> Result<()> {
+        Ok(())
+    }
+
+    /// What nests deep goes on with more stack.
     #[recursive::recursive]
-    pub(super) fn expression(&mut self, expression: &ast::Expr) -> Result<Typed> {
-        use ast::Expr as E;
-        let sense = std::mem::take(&mut self.sense);
-        heed()?;
-        match expression {
-            E::BinaryOp { op: BinaryOperator::And, .. } => self.chain(expression, true, sense),
-            E::BinaryOp { op: BinaryOperator::Or, .. } => self.chain(expression, false, sense),
-            E::BinaryOp { .. } => self.binary_chain(expression),
-            E::Identifier(ident) => self.identifier(ident),
-            E::CompoundIdentifier(idents) => {
-                let path: Vec<String> = idents.iter().map(name_of).collect();
-                self.find_column(&path)?.ok_or_else(|| self.no_column(&path))
-            }
-            E::Value(value) => self.value(&value.value),
-            E::Nested(inner) => self.expression_as(inner, sense),
-            E::Collate { expr, .. } => self.expression(expr),
-            E::Cast { expr, data_type, .. } => self.cast_to(expr, data_type),
-            E::TypedString(typed) => {
-                let text = typed.value.clone().into_string().unwrap_or_default();
-                let to = SqlType::from_ast(&typed.data_type)?;
-                self.coerce(unknown(&text), &to)
-            }
-            E::Interval(interval) => self.interval(interval),
-            E::UnaryOp { op: UnaryOperator::Not, expr } if in_subquery_of(expr).is_some() => {
-                let (expr, subquery, negated) = in_subquery_of(expr).ok_or_else(|| unsupported("NOT"))?;
-                self.once(expression, sense, |binder| binder.in_subquery(expr, subquery, !negated, sense))
-            }
-            E::UnaryOp { op, expr } => self.unary(*op, expr),
-            E::IsNull(inner) if row_of(inner).is_some() => self.row_is_null(inner, Expr::IsNull),
-            E::IsNotNull(inner) if row_of(inner).is_some() => self.row_is_null(inner, Expr::IsNotNull),
-            E::IsNull(inner) => {
-                let typed = self.expression(inner)?;
-                let typed = self.known(typed)?;
-                Ok(Typed::new(Expr::IsNull(Box::new(typed.expr)), SqlType::Boolean))
-            }
-            E::IsNotNull(inner) => {
-                let typed = self.expression(inner)?;
-                let typed = self.known(typed)?;
-                Ok(Typed::new(Expr::IsNotNull(Box::new(typed.expr)), SqlType::Boolean))
-            }
-            E::IsTrue(inner) => self.truth(inner, "IS TRUE", Expr::IsTrue),
-            E::IsNotTrue(inner) => self.truth(inner, "IS NOT TRUE", Expr::IsNotTrue),
-            E::IsFalse(inner) => self.truth(inner, "IS FALSE", Expr::IsFalse),
-            E::IsNotFalse(inner) => self.truth(inner, "IS NOT FALSE", Expr::IsNotFalse),
-            E::IsUnknown(inner) => self.truth(inner, "IS UNKNOWN", Expr::IsUnknown),
-            E::IsNotUnknown(inner) => self.truth(inner, "IS NOT UNKNOWN", Expr::IsNotUnknown),
-            E::IsDistinctFrom(left, right) => {
-                let (left, right) = (self.expression(left)?, self.expression(right)?);
-                self.comparison(left, "is distinct from", right)
-            }
-            E::IsNotDistinctFrom(left, right) => {
-                let (left, right) = (self.expression(left)?, self.expression(right)?);
-                self.comparison(left, "is not distinct from", right)
-            }
-            E::Between { expr, negated: not, low, high } => {
-                let low = self.compare_parts(expr, ">=", low)?;
-                let high = self.compare_parts(expr, "<=", high)?;
-                let both = Typed::new(plain_binary(low.expr, Operator::And, high.expr), SqlType::Boolean);
-                Ok(if *not { negated(both) } else { both })
-            }
-            E::InList { expr, list, negated: not } => self.in_list(expr, list, *not),
-            E::InSubquery { expr, subquery, negated: not } => {
-                self.once(expression, sense, |binder| binder.in_subquery(expr, subquery, *not, sense))
-            }
-            E::Exists { subquery, negated } => self.once(expression, Sense::Value, |binder| {
-                let relation = binder.subquery(subquery)?;
-                let exists = Exists { subquery: nested(relation.plan), negated: *negated };
-                Ok(Typed::new(Expr::Exists(exists), SqlType::Boolean))
-            }),
-            E::Subquery(query) => self.once(expression, Sense::Value, |binder| binder.scalar_subquery(query)),
-            E::AnyOp { left, compare_op, right, .. } => self
-                .once(expression, sense, |binder| binder.quantified(left, compare_op, right, (true, sense))),
-            E::AllOp { left, compare_op, right } => self
-                .once(expression, sense, |binder| binder.quantified(left, compare_op, right, (false, sense))),
-            E::Like { negated, expr, pattern, escape_char, any: false } => {
-                let (text, pattern) = (self.expression(expr)?, self.expression(pattern)?);
-                self.like(text, pattern, escape(escape_char)?, false, *negated)
-            }
-            E::ILike { negated, expr, pattern, escape_char, any: false } => {
-                let (text, pattern) = (self.expression(expr)?, self.expression(pattern)?);
-                self.like(text, pattern, escape(escape_char)?, true, *negated)
-            }
-            E::SimilarTo { negated: not, expr, pattern, escape_char } => {
-                let mut arguments = vec![self.expression(expr)?, self.expression(pattern)?];
-                if let Some(escape) = escape_char {
-                    arguments.push(self.value(&escape.value)?);
-                }
-                let found = self.function("fabius_similar", arguments)?;
-                Ok(if *not { negated(found) } else { found })
-            }
-            E::Case { operand, conditions, else_result, .. } => {
-                self.case(operand.as_deref(), conditions, else_result.as_deref())
-            }
-            E::Function(function) => self.call(function),
-            E::Extract { field, expr, .. } => {
-                let field = unknown(&field.to_string().to_lowercase());
-                let moment = self.expression(expr)?;
-                self.function("extract", vec![field, moment])
-            }
-            E::Position { expr, r#in } => self.function_of("position", &[expr, r#in]),
-            E::Substring { expr, substring_from, substring_for, .. } => {
-                let one = ast::Expr::value(ast::Value::Number("1".into(), false));
-                let mut arguments: Vec<&ast::Expr> = vec![expr];
-                arguments.push(substring_from.as_deref().unwrap_or(&one));
-                arguments.extend(substring_for.as_deref());
-                self.function_of("substring", &arguments)
-            }
-            E::Trim { expr, trim_where, trim_what, trim_characters } => {
-                let name = match trim_where {
-                    Some(ast::TrimWhereField::Leading) => "ltrim",
-                    Some(ast::TrimWhereField::Trailing) => "rtrim",
-                    _ => "btrim",
-                };
-                let mut arguments: Vec<&ast::Expr> = vec![expr];
-                arguments.extend(trim_what.as_deref());
-                arguments.extend(trim_characters.iter().flatten());
-                self.function_of(name, &arguments)
-            }
-            E::Overlay { expr, overlay_what, overlay_from, overlay_for } => {
-                let mut arguments: Vec<&ast::Expr> = vec![expr, overlay_what, overlay_from];
-                arguments.extend(overlay_for.as_deref());
-                self.function_of("overlay", &arguments)
-            }
-            E::Ceil { expr, .. } => self.function_of("ceil", &[expr]),
-            E::Floor { expr, .. } => self.function_of("floor", &[expr]),
-            E::AtTimeZone { timestamp, time_zone } => self.function_of("timezone", &[time_zone, timestamp]),
-            E::Array(array) => {
-                let elements =
-                    array.elem.iter().map(|element| self.expression(element)).collect::<Result<_>>()?;
-                self.array(elements)
-            }
-            E::CompoundFieldAccess { root, access_chain } => self.access(root, access_chain),
-            E::Tuple(_) => Err(unsupported("row values are supported in comparisons and IN only")),
-            E::Prefixed { .. } => Err(unsupported("this kind of literal is not supported")),
-            other => Err(unsupported(format!("the expression {other} is not supported"))),
-        }
+    fn deeper<T>(&mut self, analyse: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        analyse(self)
     }
 
-    /// An expression that is used for what is said.
-    pub(super) fn expression_as(&mut self, expression: &ast::Expr, sense: Sense) -> Result<Typed> {
-        self.sense = sense;
-        self.expression(expression)
+    fn type_of(value: &Typed) -> &SqlType {
+        &value.sql_type
     }
 
-    /// A chain of operators without nesting the calls, as generated expressions are long.
-    fn binary_chain(&mut self, expression: &ast::Expr) -> Result<Typed> {
-        let (mut links, mut at) = (Vec::new(), expression);
-        while let ast::Expr::BinaryOp { left, op, right } = at {
-            if matches!((left.as_ref(), right.as_ref()), (ast::Expr::Tuple(_), _) | (_, ast::Expr::Tuple(_)))
-            {
-                break;
-            }
-            links.push((op, right.as_ref()));
-            at = left;
-        }
-        let mut result = match at {
-            ast::Expr::BinaryOp { left, op, right } => self.row_comparison(left, op, right)?,
-            other => self.expression(other)?,
-        };
-        for (operator, right) in links.into_iter().rev() {
-            let right = self.expression(right)?;
-            result = self.binary(result, operator, right)?;
-        }
-        Ok(result)
+    fn column(&mut self, path: &[String], _: &ast::Expr) -> Result<Option<Typed>> {
+        self.find_column(path)
     }
 
-    fn identifier(&mut self, ident: &ast::Ident) -> Result<Typed> {
-        let path = [name_of(ident)];
-        if let Some(typed) = self.find_column(&path)? {
-            return Ok(typed);
-        }
-        let [name] = &path;
-        match name.as_str() {
-            _ if !is_bare_function(ident) => Err(self.no_column(&path)),
-            "current_timestamp" => self.function("now", Vec::new()),
-            "current_time" => self.function("localtime", Vec::new()),
-            name => self.function(name, Vec::new()),
-        }
+    fn no_column(&self, path: &[String], _: &ast::Expr) -> Error {
+        Binder::no_column(self, path)
     }
 
-    fn value(&mut self, value: &ast::Value) -> Result<Typed> {
+    fn literal(&mut self, literal: &ast::ValueWithSpan, _: &ast::Expr) -> Result<Typed> {
         use ast::Value as V;
-        Ok(match value {
+        Ok(match &literal.value {
             V::Null => Typed::literal(ScalarValue::Utf8(None), SqlType::Unknown),
             V::Boolean(value) => Typed::literal(ScalarValue::Boolean(Some(*value)), SqlType::Boolean),
             V::Number(text, _) => return number(text),
             V::Placeholder(id) => {
                 let index = crate::parameter_types::index_of(id)?;
                 match self.types.get(index)? {
-                    SqlType::Unknown => Typed::new(
-                        Expr::Placeholder(datafusion::logical_expr::expr::Placeholder {
-                            id: id.clone(),
-                            field: None,
-                        }),
-                        SqlType::Unknown,
-                    ),
+                    SqlType::Unknown => {
+                        let untyped = Placeholder { id: id.clone(), field: None };
+                        Typed::new(Expr::Placeholder(untyped), SqlType::Unknown)
+                    }
                     known => self.parameter(id.clone(), &known),
                 }
             }
@@ -231,6 +76,181 @@ impl Binder<'_> {
                 None => return Err(unsupported(format!("the literal {other} is not supported"))),
             },
         })
+    }
+
+    fn negative(&mut self, literal: &ast::ValueWithSpan, _: &ast::Expr) -> Result<Typed> {
+        match &literal.value {
+            ast::Value::Number(text, _) => number(&format!("-{text}")),
+            other => Err(unsupported(format!("the number {other} is not supported"))),
+        }
+    }
+
+    fn text(&mut self, text: &str) -> Typed {
+        unknown(text)
+    }
+
+    fn interval(&mut self, interval: Interval, _: &ast::Expr) -> Result<Typed> {
+        self.coerce(unknown(&interval::write(interval)), &SqlType::Interval)
+    }
+
+    fn typed(&mut self, value: Typed, to: &SqlType) -> Result<Typed> {
+        self.coerce(value, to)
+    }
+
+    fn cast(&mut self, operand: &ast::Expr, to: &ast::DataType, _: &ast::Expr) -> Result<Typed> {
+        self.cast_to(operand, to)
+    }
+
+    fn prefix(&mut self, symbol: &str, operand: Typed, _: &ast::Expr) -> Result<Typed> {
+        self.prefix_operator(symbol, operand)
+    }
+
+    fn infix(&mut self, left: Typed, symbol: &str, right: Typed, _: &ast::Expr) -> Result<Typed> {
+        self.operator(left, symbol, right)
+    }
+
+    fn distinct(&mut self, left: Typed, right: Typed, negated: bool, _: &ast::Expr) -> Result<Typed> {
+        self.comparison(left, if negated { "is not distinct from" } else { "is distinct from" }, right)
+    }
+
+    fn like(&mut self, text: Typed, like: Like<Typed>, _: &ast::Expr) -> Result<Typed> {
+        Binder::like(self, text, like)
+    }
+
+    fn in_list(&mut self, value: Typed, items: Vec<Typed>, negated: bool, _: &ast::Expr) -> Result<Typed> {
+        self.among(value, items, negated)
+    }
+
+    fn not(&mut self, condition: Typed) -> Result<Typed> {
+        Ok(Typed::new(Expr::Not(Box::new(condition.expr)), SqlType::Boolean))
+    }
+
+    fn joined(&mut self, conditions: Vec<Typed>, is_and: bool) -> Result<Typed> {
+        let operator = if is_and { Operator::And } else { Operator::Or };
+        let conditions = conditions.into_iter().map(|condition| condition.expr).collect();
+        Ok(Typed::new(self.chained(conditions, operator), SqlType::Boolean))
+    }
+
+    fn is_null(&mut self, value: Typed, negated: bool) -> Result<Typed> {
+        let value = Box::new(self.known(value)?.expr);
+        let is_null = if negated { Expr::IsNotNull(value) } else { Expr::IsNull(value) };
+        Ok(Typed::new(is_null, SqlType::Boolean))
+    }
+
+    fn is_truth(&mut self, condition: Typed, truth: Option<bool>, negated: bool) -> Result<Typed> {
+        let condition = Box::new(condition.expr);
+        let is_truth = match (truth, negated) {
+            (Some(true), false) => Expr::IsTrue(condition),
+            (Some(true), true) => Expr::IsNotTrue(condition),
+            (Some(false), false) => Expr::IsFalse(condition),
+            (Some(false), true) => Expr::IsNotFalse(condition),
+            (None, false) => Expr::IsUnknown(condition),
+            (None, true) => Expr::IsNotUnknown(condition),
+        };
+        Ok(Typed::new(is_truth, SqlType::Boolean))
+    }
+
+    fn case(&mut self, arms: Vec<(Typed, Typed)>, otherwise: Option<Typed>) -> Result<Typed> {
+        // The last result says most of the type, as in PostgreSQL, if it is that of ELSE.
+        let results = otherwise.iter().chain(arms.iter().map(|(_, result)| result));
+        let common = self.common_of(results.map(|result| &result.sql_type), "CASE")?;
+        let mut pairs = Vec::with_capacity(arms.len());
+        for (condition, result) in arms {
+            pairs.push((Box::new(condition.expr), Box::new(self.coerce(result, &common)?.expr)));
+        }
+        let otherwise = match otherwise {
+            Some(otherwise) => Some(Box::new(self.coerce(otherwise, &common)?.expr)),
+            None => None,
+        };
+        let parts = pairs.iter().flat_map(|(condition, result)| [&**condition, &**result]);
+        super::call::refuse_sets(parts.chain(otherwise.as_deref()), "CASE")?;
+        Ok(Typed::new(Expr::Case(Case::new(None, pairs, otherwise)), common))
+    }
+
+    fn function(&mut self, name: &str, arguments: Vec<Typed>, _: &ast::Expr) -> Result<Typed> {
+        Binder::function(self, name, arguments)
+    }
+
+    fn call(&mut self, call: &ast::Function, _: &ast::Expr) -> Result<Typed> {
+        Binder::call(self, call)
+    }
+
+    fn array(&mut self, elements: Vec<Typed>) -> Result<Typed> {
+        Binder::array(self, elements)
+    }
+
+    fn access(&mut self, root: &ast::Expr, chain: &[ast::AccessExpr], _: &ast::Expr) -> Result<Typed> {
+        Binder::access(self, root, chain)
+    }
+
+    fn quantified(
+        &mut self,
+        left: &ast::Expr,
+        symbol: &str,
+        array: &ast::Expr,
+        is_any: bool,
+        _: &ast::Expr,
+    ) -> Result<Typed> {
+        let (value, array) = (self.expression(left)?, self.expression(array)?);
+        self.array_comparison(value, symbol, array, is_any)
+    }
+
+    fn exists(&mut self, query: &ast::Query, negated: bool, whole: &ast::Expr) -> Result<Typed> {
+        self.once(whole, Sense::Value, |binder| {
+            let relation = binder.subquery(query)?;
+            let exists = Exists { subquery: nested(relation.plan), negated };
+            Ok(Typed::new(Expr::Exists(exists), SqlType::Boolean))
+        })
+    }
+
+    fn scalar_subquery(&mut self, query: &ast::Query, whole: &ast::Expr) -> Result<Typed> {
+        self.once(whole, Sense::Value, |binder| Binder::scalar_subquery(binder, query))
+    }
+
+    fn in_subquery(
+        &mut self,
+        left: &ast::Expr,
+        query: &ast::Query,
+        (negated, sense): (bool, Sense),
+        whole: &ast::Expr,
+    ) -> Result<Typed> {
+        self.once(whole, sense, |binder| Binder::in_subquery(binder, left, query, negated, sense))
+    }
+
+    fn equal_row(&mut self, left: &ast::Expr, query: &ast::Query, _: &ast::Expr) -> Result<Typed> {
+        Binder::in_subquery(self, left, query, false, Sense::Value)
+    }
+
+    fn quantified_subquery(
+        &mut self,
+        left: &ast::Expr,
+        symbol: &str,
+        query: &ast::Query,
+        is_any: bool,
+        whole: &ast::Expr,
+    ) -> Result<Typed> {
+        // The subquery's rows become an array.
+        self.once(whole, Sense::Value, |binder| {
+            let array = binder.array_subquery(query)?;
+            let value = binder.expression(left)?;
+            binder.array_comparison(value, symbol, array, is_any)
+        })
+    }
+
+    fn overlaps(&mut self, left: [Typed; 2], right: [Typed; 2]) -> Result<Typed> {
+        self.periods_overlap(left, right)
+    }
+}
+
+impl Binder<'_> {
+    /// An expression that is used for its value.
+    pub(super) fn expression(&mut self, expression: &ast::Expr) -> Result<Typed> {
+        analysis::expression(self, expression, Sense::Value)
+    }
+
+    /// A condition of `what`.
+    pub(super) fn truth(&mut self, expression: &ast::Expr, what: &str) -> Result<Expr> {
+        analysis::truth(self, expression, Sense::Truth, what).map(|typed| typed.expr)
     }
 
     fn cast_to(&mut self, expression: &ast::Expr, data_type: &ast::DataType) -> Result<Typed> {
@@ -285,91 +305,6 @@ impl Binder<'_> {
         Ok(if is_number { Typed { flavor: Flavor::Plain, ..typed } } else { typed })
     }
 
-    fn interval(&mut self, interval: &ast::Interval) -> Result<Typed> {
-        let typed = self.expression(&interval.value)?;
-        let Some(text) = typed.unknown_text() else {
-            return Err(unsupported("an interval is written as a literal"));
-        };
-        let text = match &interval.leading_field {
-            Some(field) if text.trim().parse::<f64>().is_ok() => format!("{text} {field}").to_lowercase(),
-            _ => text.to_string(),
-        };
-        let mut read = interval::read(&text)?;
-        if let Some(field) = interval.last_field.as_ref().or(interval.leading_field.as_ref()) {
-            read = read.cut(&field.to_string());
-        }
-        self.coerce(unknown(&interval::write(read)), &SqlType::Interval)
-    }
-
-    fn unary(&mut self, operator: UnaryOperator, inner: &ast::Expr) -> Result<Typed> {
-        if let (UnaryOperator::Minus, ast::Expr::Value(value)) = (operator, inner)
-            && let ast::Value::Number(text, _) = &value.value
-        {
-            return number(&format!("-{text}"));
-        }
-        let typed = self.expression(inner)?;
-        match operator {
-            UnaryOperator::Not => {
-                let condition = self.condition(typed, "NOT")?;
-                Ok(Typed::new(Expr::Not(Box::new(condition)), SqlType::Boolean))
-            }
-            UnaryOperator::Plus => self.prefix_operator("+", typed),
-            UnaryOperator::Minus => self.prefix_operator("-", typed),
-            UnaryOperator::PGAbs => self.prefix_operator("@", typed),
-            UnaryOperator::PGSquareRoot => self.prefix_operator("|/", typed),
-            UnaryOperator::PGCubeRoot => self.prefix_operator("||/", typed),
-            UnaryOperator::BitwiseNot => self.prefix_operator("~", typed),
-            other => Err(unsupported(format!("the operator {other} is not supported"))),
-        }
-    }
-
-    fn truth(&mut self, inner: &ast::Expr, place: &str, wrap: fn(Box<Expr>) -> Expr) -> Result<Typed> {
-        let typed = self.expression(inner)?;
-        let condition = self.condition(typed, place)?;
-        Ok(Typed::new(wrap(Box::new(condition)), SqlType::Boolean))
-    }
-
-    fn compare_parts(&mut self, left: &ast::Expr, operator: &str, right: &ast::Expr) -> Result<Typed> {
-        if let (ast::Expr::Tuple(_), _) | (_, ast::Expr::Tuple(_)) = (left, right) {
-            return self.row_operator(left, operator, right);
-        }
-        let (left, right) = (self.expression(left)?, self.expression(right)?);
-        self.comparison(left, operator, right)
-    }
-
-    fn case(
-        &mut self,
-        operand: Option<&ast::Expr>,
-        conditions: &[ast::CaseWhen],
-        otherwise: Option<&ast::Expr>,
-    ) -> Result<Typed> {
-        let mut whens = Vec::with_capacity(conditions.len());
-        let mut results = Vec::with_capacity(conditions.len() + 1);
-        for when in conditions {
-            let condition = match operand {
-                Some(operand) => self.compare_parts(operand, "=", &when.condition)?,
-                None => self.expression_as(&when.condition, Sense::Truth)?,
-            };
-            whens.push(self.condition(condition, "CASE/WHEN")?);
-            results.push(self.expression(&when.result)?);
-        }
-        if let Some(otherwise) = otherwise {
-            results.push(self.expression(otherwise)?);
-        }
-        // The last result says most of the type, as in PostgreSQL, if it is that of ELSE.
-        let last = otherwise.and(results.last());
-        let of_all = last.into_iter().chain(&results).map(|typed| &typed.sql_type);
-        let common = self.common_of(of_all, "CASE")?;
-        let mut results: Vec<Expr> = results
-            .into_iter()
-            .map(|typed| self.coerce(typed, &common).map(|typed| typed.expr))
-            .collect::<Result<_>>()?;
-        super::call::refuse_sets(results.iter().chain(&whens), "CASE")?;
-        let otherwise = otherwise.and_then(|_| results.pop()).map(Box::new);
-        let pairs = whens.into_iter().map(Box::new).zip(results.into_iter().map(Box::new)).collect();
-        Ok(Typed::new(Expr::Case(Case::new(None, pairs, otherwise)), common))
-    }
-
     /// An array of elements, as one type.
     pub(super) fn array(&mut self, elements: Vec<Typed>) -> Result<Typed> {
         let common = self.common_of(elements.iter().map(|typed| &typed.sql_type), "ARRAY")?;
@@ -418,13 +353,13 @@ impl Binder<'_> {
         // `alias.column[1]` is parsed as a field of an identifier.
         let mut path = Vec::new();
         if let ast::Expr::Identifier(ident) = root {
-            path.push(name_of(ident));
+            path.push(folded(ident));
         }
         let mut rest = chain;
         while let ([ast::AccessExpr::Dot(ast::Expr::Identifier(ident)), tail @ ..], false) =
             (rest, path.is_empty())
         {
-            path.push(name_of(ident));
+            path.push(folded(ident));
             rest = tail;
         }
         let mut typed = if path.len() > 1 {
@@ -461,7 +396,7 @@ impl Binder<'_> {
                     self.function("fabius_slice", vec![typed, lower, upper])?
                 }
                 ast::AccessExpr::Dot(ast::Expr::Identifier(field)) if typed.flavor == Flavor::Expanded => {
-                    match (name_of(field).as_str(), typed.expr) {
+                    match (folded(field).as_str(), typed.expr) {
                         // Its place is counted beside it.
                         ("n", Expr::Unnest(unnest)) => {
                             let array = Typed::new(*unnest.expr, SqlType::Array(Box::new(typed.sql_type)));
@@ -478,24 +413,6 @@ impl Binder<'_> {
             };
         }
         Ok(typed)
-    }
-
-    fn function_of(&mut self, name: &str, arguments: &[&ast::Expr]) -> Result<Typed> {
-        let arguments = arguments.iter().map(|argument| self.expression(argument)).collect::<Result<_>>()?;
-        self.function(name, arguments)
-    }
-}
-
-fn escape(value: &Option<ast::ValueWithSpan>) -> Result<Option<char>> {
-    let Some(text) = value.as_ref().and_then(|value| value.value.clone().into_string()) else {
-        return Ok(None);
-    };
-    let mut characters = text.chars();
-    match (characters.next(), characters.next()) {
-        (None, _) => Ok(Some('\0')),
-        (one, None) => Ok(one),
-        _ => Err(Error::new(SqlState(*b"22025"), "invalid escape string")
-            .with_hint("Escape string must be empty or one character.")),
     }
 }
 
@@ -522,13 +439,4 @@ fn number(text: &str) -> Result<Typed> {
 
 pub(super) fn false_literal() -> Expr {
     Expr::Literal(ScalarValue::Boolean(Some(false)), None)
-}
-
-/// `value [NOT] IN (SELECT ...)`, perhaps in parentheses: the value, the query, and whether there is a `NOT`.
-fn in_subquery_of(expression: &ast::Expr) -> Option<(&ast::Expr, &ast::Query, bool)> {
-    match expression {
-        ast::Expr::InSubquery { expr, subquery, negated } => Some((expr, subquery, *negated)),
-        ast::Expr::Nested(inner) => in_subquery_of(inner),
-        _ => None,
-    }
 }

@@ -3,8 +3,7 @@
 use super::operator::plain_binary;
 use super::query::rename;
 use super::{
-    Binder, Flavor, Level, Merged, Output, Relation, Scope, ScopeColumn, Sense, Sight, Typed, name_of,
-    parts_of,
+    Binder, Flavor, Level, Merged, Output, Relation, Scope, ScopeColumn, Sight, Typed, folded, parts_of,
 };
 use crate::catalog::{ObjectName, TEMPORARY, TEMPORARY_SHOWN, Table, View};
 use crate::parse::tokens::Tokens;
@@ -113,7 +112,7 @@ impl Binder<'_> {
                     self.deeper(|binder| binder.query(subquery))
                 }?;
                 let is_lateral = *lateral && asks_outside(&relation.plan);
-                let name = alias.as_ref().map_or_else(|| self.fresh("?"), |alias| name_of(&alias.name));
+                let name = alias.as_ref().map_or_else(|| self.fresh("?"), |alias| folded(&alias.name));
                 let mut columns = relation.columns;
                 if let Some(alias) = alias {
                     rename(&mut columns, &column_names(alias), &name)?;
@@ -125,7 +124,7 @@ impl Binder<'_> {
                 let (plan, mut scope) = self.table_with_joins(None, table_with_joins)?;
                 if let Some(alias) = alias {
                     for column in &mut scope.columns {
-                        column.relation = name_of(&alias.name);
+                        column.relation = folded(&alias.name);
                     }
                     // Its own rows are there, whatever those that it joins are.
                     scope.present.clear();
@@ -260,7 +259,7 @@ impl Binder<'_> {
         let mut columns = Vec::new();
         for column in alias.map(|alias| alias.columns.as_slice()).unwrap_or_default() {
             let Some(data_type) = &column.data_type else { continue };
-            let (field, sql_type) = (name_of(&column.name), SqlType::from_ast(data_type)?);
+            let (field, sql_type) = (folded(&column.name), SqlType::from_ast(data_type)?);
             let key = super::expression::unknown(&field);
             let values = self.function("fabius_json_field", vec![documents.clone(), key])?;
             columns.push((field, self.cast(values, &SqlType::Array(Box::new(sql_type)))?));
@@ -318,12 +317,12 @@ impl Binder<'_> {
             arrays.push(places);
             names.push("ordinality".into());
         }
-        let relation = alias.map_or_else(|| function.to_string(), |alias| name_of(&alias.name));
+        let relation = alias.map_or_else(|| function.to_string(), |alias| folded(&alias.name));
         // A function of one column gives the alias to it too.
         if let (Some(alias), Some(first)) = (alias, names.first_mut())
             && arrays.len() - usize::from(with_ordinality) == 1
         {
-            *first = name_of(&alias.name);
+            *first = folded(&alias.name);
         }
         let (mut columns, mut outputs) = (Vec::new(), Vec::new());
         for (array, name) in arrays.into_iter().zip(names) {
@@ -427,7 +426,7 @@ impl Binder<'_> {
         let (plan, mut scope) = self.aliased(bound, name, alias)?;
         // Every relation of the catalog can be asked which it is.
         if !scope.columns.iter().any(|column| column.output.name == "tableoid") {
-            let relation_name = alias.map_or_else(|| name.to_string(), |alias| name_of(&alias.name));
+            let relation_name = alias.map_or_else(|| name.to_string(), |alias| folded(&alias.name));
             let column = self.fresh_column();
             let literal =
                 Expr::Literal(datafusion::scalar::ScalarValue::Int64(Some(relation.oid().into())), None);
@@ -459,7 +458,7 @@ impl Binder<'_> {
         if !self.reads.contains(&table.name) {
             self.reads.push(table.name.clone());
         }
-        let known_as = alias.map_or_else(|| table.name.name.clone(), |alias| name_of(&alias.name));
+        let known_as = alias.map_or_else(|| table.name.name.clone(), |alias| folded(&alias.name));
         let named =
             |names: &Option<Vec<String>>| names.as_ref().is_none_or(|names| names.contains(&known_as));
         let row_lock = self.locking.iter().filter(|(names, _)| named(names)).map(|(_, lock)| *lock).max();
@@ -501,7 +500,7 @@ impl Binder<'_> {
 
     fn aliased(&mut self, relation: Relation, name: &str, alias: Option<&ast::TableAlias>) -> Result<Joined> {
         let mut columns = relation.columns;
-        let known_as = alias.map_or_else(|| name.to_string(), |alias| name_of(&alias.name));
+        let known_as = alias.map_or_else(|| name.to_string(), |alias| folded(&alias.name));
         if let Some(alias) = alias {
             rename(&mut columns, &column_names(alias), &known_as)?;
         }
@@ -632,8 +631,7 @@ impl Binder<'_> {
                     clause: Some("JOIN conditions"),
                     ..Level::default()
                 });
-                let bound = self.expression_as(condition, Sense::Truth);
-                let bound = bound.and_then(|typed| self.condition(typed, "JOIN/ON"));
+                let bound = self.truth(condition, "JOIN/ON");
                 self.levels.pop();
                 let bound = bound?;
                 let is_true =
@@ -767,7 +765,7 @@ pub(super) fn spread(plan: LogicalPlan, arrays: Vec<(Column, Expr)>, keep: bool)
 }
 
 fn column_names(alias: &ast::TableAlias) -> Vec<String> {
-    alias.columns.iter().map(|column| name_of(&column.name)).collect()
+    alias.columns.iter().map(|column| folded(&column.name)).collect()
 }
 
 fn no_table(path: &[String]) -> Error {

@@ -1,7 +1,7 @@
 //! `GROUP BY`: keys, grouping sets, and what a query says of its groups.
 
 use super::select::Selected;
-use super::{Binder, Sight, Typed, name_of};
+use super::{Binder, Sight, Typed, folded};
 use crate::query::failure::{inbound, no_aggregates_in, unsupported};
 use crate::query::outer_reference::references;
 use datafusion::common::Column;
@@ -111,7 +111,7 @@ impl Binder<'_> {
                 of_list(entry)?
             }
             ast::Expr::Identifier(ident) => {
-                let path = [name_of(ident)];
+                let path = [folded(ident)];
                 // A column goes before the list's name, the other way round than in ORDER BY.
                 let own = self.levels.last().map(|level| level.scope.clone()).unwrap_or_default();
                 let is_column =

@@ -1,30 +1,21 @@
 //! Values in lists: `IN (...)`, and `ANY` and `ALL` of arrays and subqueries.
 
 use super::operator::negated;
-use super::row_value::row_of;
-use super::{Binder, Flavor, Sense, Typed};
+use super::{Binder, Flavor, Typed};
 use crate::query::failure::unsupported;
 use crate::sql_type::SqlType;
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{Expr, Operator};
 use datafusion::scalar::ScalarValue;
 use fabius_value::{Error, Result, SqlState};
-use sqlparser::ast::{self, BinaryOperator};
 
 /// Operators that `ANY` and `ALL` take.
 const QUANTIFIED: &[&str] =
     &["=", "<>", "<", "<=", ">", ">=", "~~", "~~*", "!~~", "!~~*", "~", "~*", "!~", "!~*"];
 
 impl Binder<'_> {
-    pub(super) fn in_list(&mut self, expression: &ast::Expr, list: &[ast::Expr], not: bool) -> Result<Typed> {
-        if row_of(expression).is_some() {
-            let equal = list.iter().map(|item| Ok(self.row_operator(expression, "=", item)?.expr));
-            let equal = equal.collect::<Result<Vec<_>>>()?;
-            let any = Typed::new(self.chained(equal, Operator::Or), SqlType::Boolean);
-            return Ok(if not { negated(any) } else { any });
-        }
-        let value = self.expression(expression)?;
-        let items: Vec<Typed> = list.iter().map(|item| self.expression(item)).collect::<Result<_>>()?;
+    /// `value [NOT] IN (items)`
+    pub(super) fn among(&mut self, value: Typed, items: Vec<Typed>, not: bool) -> Result<Typed> {
         let mut types = items.iter().map(|item| &item.sql_type);
         let common =
             types.try_fold(value.sql_type.clone(), |common, of| super::coerce::common_type(&common, of));
@@ -58,39 +49,7 @@ impl Binder<'_> {
         Ok(if not { negated(any) } else { any })
     }
 
-    pub(super) fn quantified(
-        &mut self,
-        left: &ast::Expr,
-        operator: &BinaryOperator,
-        right: &ast::Expr,
-        (is_any, sense): (bool, Sense),
-    ) -> Result<Typed> {
-        let name = match operator {
-            BinaryOperator::PGCustomBinaryOperator(parts) => parts.last().cloned().unwrap_or_default(),
-            BinaryOperator::NotEq => "<>".into(),
-            other => other.to_string(),
-        };
-        let mut inner = right;
-        while let ast::Expr::Nested(nested) = inner {
-            inner = nested;
-        }
-        if let ast::Expr::Subquery(query) = inner {
-            if is_any && name == "=" {
-                return self.in_subquery(left, query, false, sense);
-            }
-            if !is_any && name == "<>" {
-                return self.in_subquery(left, query, true, sense);
-            }
-            // Otherwise the subquery's rows become an array.
-            let array = self.array_subquery(query)?;
-            let value = self.expression(left)?;
-            return self.array_comparison(value, &name, array, is_any);
-        }
-        let value = self.expression(left)?;
-        let array = self.expression(inner)?;
-        self.array_comparison(value, &name, array, is_any)
-    }
-
+    /// `value name ANY (array)`, or `ALL`.
     pub(super) fn array_comparison(
         &mut self,
         value: Typed,

@@ -17,7 +17,7 @@
 //! | [`operator`] | operators |
 //! | [`list`] | values in lists: `IN`, `ANY`, `ALL` |
 //! | [`query`] | queries: `WITH`, set operations, `VALUES`, `ORDER BY`, `LIMIT` |
-//! | [`row_value`] | row values |
+//! | [`period`] | periods that overlap |
 //! | [`scope`] | names in scope |
 //! | [`select`] | `SELECT` |
 //! | [`subquery`] | queries within expressions |
@@ -34,8 +34,8 @@ mod input_order;
 mod lateral_row;
 mod list;
 mod operator;
+mod period;
 mod query;
-mod row_value;
 mod scope;
 mod select;
 mod subquery;
@@ -44,7 +44,8 @@ mod window;
 pub(super) use operator::plain_binary;
 pub(super) use scope::{Flavor, Merged, Named, Output, Scope, ScopeColumn, Sight, Typed};
 
-use crate::catalog::ObjectName;
+use crate::analysis::Sense;
+use crate::catalog::{ObjectName, folded};
 use crate::functions::Environment;
 use crate::lowered::RowLock;
 use crate::parameter_types::ParameterTypes;
@@ -109,16 +110,6 @@ impl Level {
     }
 }
 
-/// What an expression's answer is used for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Sense {
-    /// The answer's value: true, false and null differ.
-    #[default]
-    Value,
-    /// Whether it is true: null is as good as false.
-    Truth,
-}
-
 /// A common table expression.
 #[derive(Clone)]
 struct Common {
@@ -144,8 +135,6 @@ pub(super) struct Binder<'a> {
     is_operand: bool,
     /// Whether the `SELECT` that comes is a relation to what is around it, which may have conditions on its columns.
     is_relation: bool,
-    /// What the expression that is bound next is used for.
-    sense: Sense,
     /// Whether the `FROM` that is bound has to tell which rows outer joins have not found.
     has_whole_rows: bool,
     next: usize,
@@ -168,7 +157,6 @@ impl<'a> Binder<'a> {
             locking: Vec::new(),
             is_operand: false,
             is_relation: false,
-            sense: Sense::Value,
             has_whole_rows: false,
             next: 0,
             depth: 0,
@@ -209,11 +197,6 @@ impl<'a> Binder<'a> {
     }
 }
 
-/// An identifier as the catalog has it.
-pub(super) fn name_of(ident: &ast::Ident) -> String {
-    if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() }
-}
-
 /// The rows that a statement has written, where `RETURNING` is asked for as a query about them. No table is named so,
 /// and subqueries find the tables.
 pub(crate) const WRITTEN: &str = " written";
@@ -226,5 +209,5 @@ fn reads_written(select: &ast::Select) -> bool {
 
 /// The parts of a name.
 pub(super) fn parts_of(name: &ast::ObjectName) -> Vec<String> {
-    name.0.iter().filter_map(|part| part.as_ident()).map(name_of).collect()
+    name.0.iter().filter_map(|part| part.as_ident()).map(folded).collect()
 }

@@ -11,22 +11,9 @@ use crate::sql_type::{QUOTIENT, SqlType};
 use crate::type_rules::{ANY_CHAR, common, is_number, is_text};
 use datafusion::logical_expr::{BinaryExpr, Expr, Like, Operator};
 use datafusion::scalar::ScalarValue;
-use fabius_value::{Error, Result, SqlState};
-use sqlparser::ast::BinaryOperator;
+use fabius_value::Result;
 
 impl Binder<'_> {
-    /// A binary operator, except `AND` and `OR`.
-    pub(super) fn binary(&mut self, left: Typed, operator: &BinaryOperator, right: Typed) -> Result<Typed> {
-        use BinaryOperator as B;
-        let name = match operator {
-            B::PGCustomBinaryOperator(parts) => parts.last().cloned().unwrap_or_default(),
-            B::Custom(name) => name.clone(),
-            B::NotEq => "<>".into(),
-            other => other.to_string(),
-        };
-        self.operator(left, &name, right)
-    }
-
     /// A binary operator by its symbol.
     pub(super) fn operator(&mut self, left: Typed, symbol: &str, right: Typed) -> Result<Typed> {
         let (left, right) = self.named_operands(left, right)?;
@@ -170,24 +157,15 @@ impl Binder<'_> {
     }
 
     /// `LIKE` and `ILIKE`.
-    pub(super) fn like(
-        &mut self,
-        text: Typed,
-        pattern: Typed,
-        escape: Option<char>,
-        is_insensitive: bool,
-        is_negated: bool,
-    ) -> Result<Typed> {
-        let symbol = operator::like_symbol(is_insensitive, is_negated);
-        self.resolved(symbol, &[&text, &pattern])?;
-        let mut pattern = pattern;
-        if let Some(escape) = escape.filter(|escape| *escape != '\\') {
-            let escape = if escape == '\0' { String::new() } else { escape.to_string() };
-            let escape = Typed::literal(ScalarValue::Utf8(Some(escape)), SqlType::Text);
+    pub(super) fn like(&mut self, text: Typed, like: crate::analysis::Like<Typed>) -> Result<Typed> {
+        let symbol = operator::like_symbol(like.ignores_case, like.is_negated);
+        self.resolved(symbol, &[&text, &like.pattern])?;
+        let mut pattern = like.pattern;
+        if let Some(escape) = like.escape {
             pattern = self.cast(pattern, &SqlType::Text)?;
             pattern = self.function("like_escape", vec![pattern, escape])?;
         }
-        self.matched(text, pattern, is_insensitive, is_negated)
+        self.matched(text, pattern, like.ignores_case, like.is_negated)
     }
 
     fn matched(
@@ -200,17 +178,6 @@ impl Binder<'_> {
         let (text, pattern) = (self.cast(text, &SqlType::Text)?, self.cast(pattern, &SqlType::Text)?);
         let like = Like::new(is_negated, Box::new(text.expr), Box::new(pattern.expr), None, is_insensitive);
         Ok(Typed::new(Expr::Like(like), SqlType::Boolean))
-    }
-
-    /// A value as a truth, for conditions.
-    pub(super) fn condition(&mut self, typed: Typed, place: &str) -> Result<Expr> {
-        if !matches!(typed.sql_type, SqlType::Boolean | SqlType::Unknown) {
-            return Err(Error::new(
-                SqlState::DATATYPE_MISMATCH,
-                format!("argument of {place} must be type boolean, not type {}", typed.sql_type),
-            ));
-        }
-        self.coerce(typed, &SqlType::Boolean).map(|typed| typed.expr)
     }
 }
 

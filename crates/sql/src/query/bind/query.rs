@@ -1,7 +1,7 @@
 //! Queries: `WITH`, set operations, `VALUES`, `ORDER BY`, `LIMIT`.
 
 use super::window::sort_of;
-use super::{Binder, Common, Level, Output, Relation, Typed, name_of};
+use super::{Binder, Common, Level, Output, Relation, Typed, folded};
 use crate::lowered::RowLock;
 use crate::query::arrow_column::arrow_type;
 use crate::query::extent::{self, Extent};
@@ -34,7 +34,7 @@ impl Binder<'_> {
         if let Some(with) = &query.with {
             let first = self.commons.len();
             for common in &with.cte_tables {
-                let name = name_of(&common.alias.name);
+                let name = folded(&common.alias.name);
                 if self.commons.iter().skip(first).any(|other| other.name == name) {
                     return Err(Error::new(
                         SqlState(*b"42712"),
@@ -45,7 +45,7 @@ impl Binder<'_> {
                 let relation = self.deeper(|binder| binder.common(common, with.recursive))?;
                 self.named_nodes = named;
                 let nodes = Extent::of(&relation.plan)?.nodes();
-                self.commons.push(Common { name: name_of(&common.alias.name), relation, nodes });
+                self.commons.push(Common { name: folded(&common.alias.name), relation, nodes });
             }
         }
         let outer_locking = std::mem::take(&mut self.locking);
@@ -339,7 +339,7 @@ impl Binder<'_> {
                 _ => Ok(None),
             },
             ast::Expr::Identifier(ident) => {
-                let name = name_of(ident);
+                let name = folded(ident);
                 Ok(outputs.iter().find(|output| output.name == name))
             }
             _ => Ok(None),
@@ -415,8 +415,8 @@ impl Binder<'_> {
 
     /// A common table expression.
     fn common(&mut self, common: &ast::Cte, is_recursive: bool) -> Result<Relation> {
-        let name = name_of(&common.alias.name);
-        let names: Vec<String> = common.alias.columns.iter().map(|column| name_of(&column.name)).collect();
+        let name = folded(&common.alias.name);
+        let names: Vec<String> = common.alias.columns.iter().map(|column| folded(&column.name)).collect();
         if is_recursive
             && let ast::SetExpr::SetOperation { left, op: ast::SetOperator::Union, set_quantifier, right } =
                 common.query.body.as_ref()

@@ -2,7 +2,8 @@
 
 use super::grouping::apart;
 use super::window::sort_of;
-use super::{Binder, Level, Output, Relation, Scope, ScopeColumn, Sense, Sight, Typed, name_of, parts_of};
+use super::{Binder, Level, Output, Relation, Scope, ScopeColumn, Sight, Typed, folded, parts_of};
+use crate::analysis::{self, Sense};
 use crate::query::failure::{inbound, unsupported};
 use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -61,8 +62,7 @@ impl Binder<'_> {
             self.set_clause(None);
             if let Some(selection) = &select.selection {
                 self.set_clause(Some("WHERE"));
-                let typed = self.expression_as(selection, Sense::Truth)?;
-                let condition = self.condition(typed, "WHERE")?;
+                let condition = self.truth(selection, "WHERE")?;
                 self.set_clause(None);
                 for condition in plain_first(condition)? {
                     plan = LogicalPlanBuilder::from(plan)
@@ -110,9 +110,9 @@ impl Binder<'_> {
                 // A key is asked for its value.
                 let sense =
                     if has_asking_key(having, &select.group_by) { Sense::Value } else { Sense::Truth };
-                let typed = self.expression_as(having, sense)?;
+                let typed = analysis::expression(self, having, sense)?;
                 super::call::refuse_sets([&typed.expr], "HAVING")?;
-                Some(self.condition(typed, "HAVING")?)
+                Some(analysis::condition(self, typed, "HAVING", having)?.expr)
             }
             None => None,
         };
@@ -402,7 +402,7 @@ impl Binder<'_> {
                     selected.push(self.entry(crate::column_name::of(expression), expression)?);
                 }
                 ast::SelectItem::ExprWithAlias { expr, alias } => {
-                    selected.push(self.entry(name_of(alias), expr)?);
+                    selected.push(self.entry(folded(alias), expr)?);
                 }
                 ast::SelectItem::Wildcard(options) => {
                     plain_wildcard(options)?;
@@ -463,7 +463,7 @@ impl Binder<'_> {
             });
         }
         if let ast::Expr::Identifier(ident) = expression {
-            let name = name_of(ident);
+            let name = folded(ident);
             let mut named = selected.iter().enumerate().filter(|(_, entry)| entry.name == name);
             if let Some((at, first)) = named.next() {
                 if named.any(|(_, other)| other.typed.expr != first.typed.expr) {
@@ -545,7 +545,7 @@ impl ast::Visitor for Named {
             | ast::TableFactor::Derived { alias: Some(alias), .. }
             | ast::TableFactor::Function { alias: Some(alias), .. }
             | ast::TableFactor::UNNEST { alias: Some(alias), .. } => {
-                self.relations.push(name_of(&alias.name));
+                self.relations.push(folded(&alias.name));
             }
             ast::TableFactor::Table { name, .. } => self.relations.extend(parts_of(name).pop()),
             ast::TableFactor::NestedJoin { table_with_joins, .. } => self.join(table_with_joins),
@@ -566,7 +566,7 @@ fn has_whole_rows(select: &ast::Select) -> bool {
     let is_row = |argument: &ast::FunctionArg| match argument {
         ast::FunctionArg::Unnamed(ast::FunctionArgExpr::QualifiedWildcard(_)) => true,
         ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ast::Expr::Identifier(name))) => {
-            named.relations.contains(&name_of(name))
+            named.relations.contains(&folded(name))
         }
         _ => false,
     };

@@ -2,8 +2,8 @@
 
 use super::expression::false_literal;
 use super::operator::plain_binary;
-use super::row_value::row_of;
-use super::{Asked, Binder, Flavor, Relation, Sense, Typed};
+use super::{Asked, Binder, Flavor, Relation, Typed};
+use crate::analysis::{Sense, row_of};
 use crate::query::apply::is_of_row;
 use crate::query::arrow_column::arrow_type;
 use crate::query::failure::{inbound, no_aggregates_in};

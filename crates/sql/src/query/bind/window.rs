@@ -1,6 +1,6 @@
 //! Windows and their frames.
 
-use super::{Binder, Typed, name_of};
+use super::{Binder, Typed, folded};
 use crate::query::failure::unsupported;
 use crate::sql_type::SqlType;
 use datafusion::logical_expr::expr::{Sort, WindowFunction, WindowFunctionParams};
@@ -65,9 +65,9 @@ impl Binder<'_> {
     /// A window's definition, with what it takes over from a named one.
     fn window(&self, window: &ast::WindowType) -> Result<ast::WindowSpec> {
         let named = |name: &ast::Ident| -> Result<ast::WindowSpec> {
-            let name = name_of(name);
+            let name = folded(name);
             let windows = self.levels.last().map(|level| level.windows.as_slice()).unwrap_or_default();
-            let found = windows.iter().find(|window| name_of(&window.0) == name).ok_or_else(|| {
+            let found = windows.iter().find(|window| folded(&window.0) == name).ok_or_else(|| {
                 Error::new(SqlState(*b"42704"), format!("window \"{name}\" does not exist"))
             })?;
             match &found.1 {

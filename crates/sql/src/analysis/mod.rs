@@ -1,0 +1,23 @@
+//! What expressions of SQL mean, whichever way they run.
+//!
+//! Analysis takes an expression apart and finds what is wrong with it. What it is made of it hands to a [`BackEnd`],
+//! leaves first, each with the types of its parts known: programs (`bind`) and queries (`query::bind`) are two. A back
+//! end declines what it has no way to compute.
+//!
+//! | module | concept |
+//! |---|---|
+//! | [`back_end`] | what analysis asks of those who compute expressions |
+//! | [`expression`] | expressions |
+//! | [`chain`] | long chains of operators, of `AND` and of `OR` |
+//! | [`function_form`] | functions in words of their own: `EXTRACT (year FROM ...)` |
+//! | [`row_value`] | row values: `(a, b) < (c, d)` |
+
+mod back_end;
+mod chain;
+mod expression;
+mod function_form;
+mod row_value;
+
+pub(crate) use back_end::{BackEnd, Like, Many, Sense};
+pub(crate) use expression::{condition, expression, truth};
+pub(crate) use row_value::row_of;
