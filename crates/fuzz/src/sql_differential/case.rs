@@ -10,12 +10,13 @@ use fabius_env::Random;
 const STATEMENTS: usize = 30;
 
 /// What stands in the place of an expression where a statement is made wrong, with the SQLSTATE of it.
-const WRONG: [(&str, &str); 5] = [
+const WRONG: [(&str, &str); 6] = [
     ("nowhere", "42703"),
     ("nothing.a", "42P01"),
     ("nowhere(1)", "42883"),
     ("length()", "42883"),
     ("1 + DATE '2024-01-01' + 1.5", "42883"),
+    ("'1' + '2'", "42725"),
 ];
 
 /// Whether a statement was made wrong in a way that has this SQLSTATE.

@@ -58,10 +58,6 @@ impl Generator<'_> {
     }
 
     fn function(&mut self, of: ValueType) -> Node {
-        // No operator of two literals without a type is the best (42725).
-        if of == ValueType::Int && self.chance(1, 400) {
-            return Node::raw(of, "('1' + '2')".to_string());
-        }
         let fitting: Vec<&Function> = FUNCTIONS.iter().filter(|(_, result, _)| *result == of).collect();
         if fitting.is_empty() {
             return self.leaf(of);
