@@ -1,5 +1,9 @@
 //! What analysis asks of those who compute expressions.
 
+use super::operator;
+use crate::functions::Definition;
+use crate::functions::operator::Operation;
+use crate::functions::resolution::{Argument, Unresolved};
 use crate::interval::Interval;
 use crate::sql_type::SqlType;
 use fabius_value::Error;
@@ -22,22 +26,16 @@ pub(crate) enum Many {
     Values,
     /// Fields of rows that are compared.
     Fields,
-    /// Conditions that `AND` or `OR` joins.
-    Conditions,
 }
 
-/// One way to compute expressions. Each method makes one kind of them of values that it has made before. `whole` is
-/// the expression that is made, for its place in the text.
+/// One way to compute expressions. Each method makes one kind of them of values that it has made before.
 pub(crate) trait BackEnd: Sized {
     /// An expression that it computes.
     type Value: Clone;
     /// Why analysis stops: an error, or what the back end cannot compute.
     type Stop: From<Error>;
 
-    // ---- what stops analysis ----
-
-    /// An error in an expression.
-    fn wrong(&self, error: Error, whole: &Expr) -> Self::Stop;
+    // ---- the way of analysis ----
 
     /// An expression, in words, that is not among those of a back end.
     fn declined(&self, what: String) -> Self::Stop;
@@ -51,10 +49,20 @@ pub(crate) trait BackEnd: Sized {
         analyse: impl FnOnce(&mut Self) -> Result<T, Self::Stop>,
     ) -> Result<T, Self::Stop>;
 
+    /// A value with the place in the text of the expression that it is of.
+    fn placed(&self, value: Self::Value, _: &Expr) -> Self::Value {
+        value
+    }
+
+    /// Why analysis stopped, at the place of the innermost expression around.
+    fn stopped_at(&self, stop: Self::Stop, _: &Expr) -> Self::Stop {
+        stop
+    }
+
     // ---- values ----
 
-    /// The type of a value; unknown of literals and parameters that take it from where they stand.
-    fn type_of(value: &Self::Value) -> &SqlType;
+    /// What a value says, as an operand or argument, of which operator or function is called.
+    fn argument_of(value: &Self::Value) -> Argument<'_>;
 
     /// The value of an expression that has been computed already.
     fn at_hand(&self, _: &Expr) -> Option<Self::Value> {
@@ -62,63 +70,81 @@ pub(crate) trait BackEnd: Sized {
     }
 
     /// A column or variable; `None` if there is none of this name.
-    fn column(&mut self, path: &[String], whole: &Expr) -> Result<Option<Self::Value>, Self::Stop>;
+    fn column(&mut self, path: &[String]) -> Result<Option<Self::Value>, Self::Stop>;
 
     /// That there is no such column.
-    fn no_column(&self, path: &[String], whole: &Expr) -> Self::Stop;
+    fn no_column(&self, path: &[String]) -> Self::Stop;
 
     /// A literal or parameter.
-    fn literal(&mut self, literal: &ast::ValueWithSpan, whole: &Expr) -> Result<Self::Value, Self::Stop>;
+    fn literal(&mut self, literal: &ast::ValueWithSpan) -> Result<Self::Value, Self::Stop>;
 
     /// A number with a minus before it.
-    fn negative(&mut self, number: &ast::ValueWithSpan, whole: &Expr) -> Result<Self::Value, Self::Stop> {
-        let number = self.literal(number, whole)?;
-        self.prefix("-", number, whole)
+    fn negative(&mut self, number: &ast::ValueWithSpan) -> Result<Self::Value, Self::Stop> {
+        let number = self.literal(number)?;
+        operator::prefix(self, "-", number)
     }
 
-    /// A literal of unknown type that no text has.
-    fn text(&mut self, text: &str) -> Self::Value;
+    /// A literal of unknown type that no text has; null without a text.
+    fn unknown(&mut self, text: Option<&str>) -> Self::Value;
 
     /// An interval that is known.
-    fn interval(&mut self, interval: Interval, whole: &Expr) -> Result<Self::Value, Self::Stop>;
+    fn interval(&mut self, interval: Interval) -> Result<Self::Value, Self::Stop>;
 
-    /// A value whose type is unknown as one of this type.
-    fn typed(&mut self, value: Self::Value, to: &SqlType) -> Result<Self::Value, Self::Stop>;
+    /// A value as one of this type, as `CAST` makes it.
+    fn converted(&mut self, value: Self::Value, to: &SqlType) -> Result<Self::Value, Self::Stop>;
 
     /// `CAST (operand AS to)`
-    fn cast(&mut self, operand: &Expr, to: &ast::DataType, whole: &Expr) -> Result<Self::Value, Self::Stop>;
+    fn cast(&mut self, operand: &Expr, to: &ast::DataType) -> Result<Self::Value, Self::Stop>;
 
-    // ---- operators ----
+    // ---- operators and functions ----
 
-    /// `symbol operand`
-    fn prefix(&mut self, symbol: &str, operand: Self::Value, whole: &Expr)
-    -> Result<Self::Value, Self::Stop>;
+    /// Operands next to each other, before it is known of which operator.
+    fn paired(&mut self, left: Self::Value, right: Self::Value) -> Result<[Self::Value; 2], Self::Stop> {
+        Ok([left, right])
+    }
 
-    /// `left symbol right`
-    fn infix(
+    /// A comparison, of values that its operator takes.
+    fn compared(
         &mut self,
+        operator: &'static Definition,
         left: Self::Value,
-        symbol: &str,
+        comparison: Comparison,
         right: Self::Value,
-        whole: &Expr,
     ) -> Result<Self::Value, Self::Stop>;
 
-    /// `left IS [NOT] DISTINCT FROM right`
-    fn distinct(
+    /// An operation on two numbers.
+    fn calculated(
         &mut self,
+        operator: &'static Definition,
         left: Self::Value,
+        operation: Operation,
         right: Self::Value,
-        negated: bool,
-        whole: &Expr,
     ) -> Result<Self::Value, Self::Stop>;
+
+    /// `- operand`
+    fn negated(&mut self, operand: Self::Value) -> Result<Self::Value, Self::Stop>;
+
+    /// `left || right`, as texts.
+    fn concatenated(&mut self, left: Self::Value, right: Self::Value) -> Result<Self::Value, Self::Stop>;
 
     /// `text [NOT] LIKE pattern`
-    fn like(
+    fn like(&mut self, text: Self::Value, like: Like<Self::Value>) -> Result<Self::Value, Self::Stop>;
+
+    /// A function or operator of the table, which takes such arguments.
+    fn apply(
         &mut self,
-        text: Self::Value,
-        like: Like<Self::Value>,
-        whole: &Expr,
+        definition: &'static Definition,
+        arguments: Vec<Self::Value>,
     ) -> Result<Self::Value, Self::Stop>;
+
+    /// That no function of the table is called.
+    fn unresolved(&self, name: &str, why: Unresolved, arguments: &[Self::Value]) -> Self::Stop;
+
+    /// `COALESCE` and others, of at least one value.
+    fn choice(&mut self, choice: Choice, values: Vec<Self::Value>) -> Result<Self::Value, Self::Stop>;
+
+    /// A call as it is written: also of aggregates, and of functions over windows.
+    fn call(&mut self, call: &ast::Function) -> Result<Self::Value, Self::Stop>;
 
     /// `value [NOT] IN (items)`
     fn in_list(
@@ -126,7 +152,6 @@ pub(crate) trait BackEnd: Sized {
         value: Self::Value,
         items: Vec<Self::Value>,
         negated: bool,
-        whole: &Expr,
     ) -> Result<Self::Value, Self::Stop>;
 
     // ---- truths ----
@@ -155,31 +180,13 @@ pub(crate) trait BackEnd: Sized {
         otherwise: Option<Self::Value>,
     ) -> Result<Self::Value, Self::Stop>;
 
-    // ---- functions ----
-
-    /// A function that is no aggregate, by its name.
-    fn function(
-        &mut self,
-        name: &str,
-        arguments: Vec<Self::Value>,
-        whole: &Expr,
-    ) -> Result<Self::Value, Self::Stop>;
-
-    /// A call as it is written: also of aggregates, and of functions over windows.
-    fn call(&mut self, call: &ast::Function, whole: &Expr) -> Result<Self::Value, Self::Stop>;
-
     // ---- arrays ----
 
     /// `ARRAY [elements]`
     fn array(&mut self, elements: Vec<Self::Value>) -> Result<Self::Value, Self::Stop>;
 
     /// `root[index]`, `(root).field`
-    fn access(
-        &mut self,
-        root: &Expr,
-        chain: &[ast::AccessExpr],
-        whole: &Expr,
-    ) -> Result<Self::Value, Self::Stop>;
+    fn access(&mut self, root: &Expr, chain: &[ast::AccessExpr]) -> Result<Self::Value, Self::Stop>;
 
     /// `left symbol ANY (array)`, or `ALL`.
     fn quantified(
@@ -188,10 +195,9 @@ pub(crate) trait BackEnd: Sized {
         symbol: &str,
         array: &Expr,
         is_any: bool,
-        whole: &Expr,
     ) -> Result<Self::Value, Self::Stop>;
 
-    // ---- subqueries ----
+    // ---- subqueries: `whole` is the expression that each is ----
 
     /// `[NOT] EXISTS (query)`
     fn exists(&mut self, query: &ast::Query, negated: bool, whole: &Expr) -> Result<Self::Value, Self::Stop>;
@@ -209,8 +215,7 @@ pub(crate) trait BackEnd: Sized {
     ) -> Result<Self::Value, Self::Stop>;
 
     /// `(a, b) = (query)`
-    fn equal_row(&mut self, left: &Expr, query: &ast::Query, whole: &Expr)
-    -> Result<Self::Value, Self::Stop>;
+    fn equal_row(&mut self, left: &Expr, query: &ast::Query) -> Result<Self::Value, Self::Stop>;
 
     /// `left symbol ANY (query)`, or `ALL`, which is no `IN`.
     fn quantified_subquery(
@@ -228,6 +233,64 @@ pub(crate) trait BackEnd: Sized {
         left: [Self::Value; 2],
         right: [Self::Value; 2],
     ) -> Result<Self::Value, Self::Stop>;
+}
+
+/// What is asked of two values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Comparison {
+    /// `=`
+    Equal,
+    /// `<>`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+    /// `IS DISTINCT FROM`
+    Distinct,
+    /// `IS NOT DISTINCT FROM`
+    NotDistinct,
+}
+
+impl Comparison {
+    /// The comparison that an operator is.
+    pub(super) fn of_symbol(symbol: &str) -> Option<Comparison> {
+        Some(match symbol {
+            "=" => Comparison::Equal,
+            "<>" | "!=" => Comparison::NotEqual,
+            "<" => Comparison::Less,
+            "<=" => Comparison::LessOrEqual,
+            ">" => Comparison::Greater,
+            ">=" => Comparison::GreaterOrEqual,
+            _ => return None,
+        })
+    }
+}
+
+/// Which of several values is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// The first that is not null.
+    Coalesce,
+    /// The greatest that is not null.
+    Greatest,
+    /// The least that is not null.
+    Least,
+}
+
+impl Choice {
+    /// The word for it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Choice::Coalesce => "COALESCE",
+            Choice::Greatest => "GREATEST",
+            Choice::Least => "LEAST",
+        }
+    }
 }
 
 /// What stands behind a text in `LIKE`.

@@ -1,7 +1,8 @@
 //! Long chains of operators, of `AND` and of `OR`, as generated statements have them: they are followed, not nested.
 
-use super::back_end::{BackEnd, Many, Sense};
+use super::back_end::{BackEnd, Sense};
 use super::expression::{truth, value};
+use super::operator::infix;
 use super::row_value::{compared, row_of};
 use sqlparser::ast::{BinaryOperator as B, Expr};
 
@@ -23,27 +24,21 @@ pub(super) fn operators<E: BackEnd>(end: &mut E, whole: &Expr) -> Result<E::Valu
         && (links.is_empty() || end.at_hand(at).is_none())
     {
         if row_of(left).is_some() || row_of(right).is_some() {
-            let result = compared(end, left, &symbol_of(op), right, at)?;
-            return followed(end, result, links, at);
+            let result = compared(end, left, &symbol_of(op), right)?;
+            return followed(end, result, links);
         }
         links.push((op, right.as_ref()));
         at = left;
     }
     let first = value(end, at)?;
-    followed(end, first, links, at)
+    followed(end, first, links)
 }
 
 /// The first operand of a chain with the operators behind it, the last of which comes first.
-fn followed<E: BackEnd>(
-    end: &mut E,
-    first: E::Value,
-    links: Vec<(&B, &Expr)>,
-    at: &Expr,
-) -> Result<E::Value, E::Stop> {
-    // All of them begin where the first operand does.
+fn followed<E: BackEnd>(end: &mut E, first: E::Value, links: Vec<(&B, &Expr)>) -> Result<E::Value, E::Stop> {
     links.into_iter().rev().try_fold(first, |left, (operator, right)| {
         let right = value(end, right)?;
-        end.infix(left, &symbol_of(operator), right, at)
+        infix(end, left, &symbol_of(operator), right)
     })
 }
 
@@ -55,9 +50,7 @@ pub(super) fn conditions<E: BackEnd>(
     sense: Sense,
 ) -> Result<E::Value, E::Stop> {
     let what = if is_and { "AND" } else { "OR" };
-    let parts = parts(whole, is_and);
-    end.bounded(Many::Conditions, parts.len())?;
-    let conditions = parts.into_iter().map(|part| truth(end, part, sense, what));
+    let conditions = parts(whole, is_and).into_iter().map(|part| truth(end, part, sense, what));
     let conditions = conditions.collect::<Result<_, _>>()?;
     end.joined(conditions, is_and)
 }

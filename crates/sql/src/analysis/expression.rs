@@ -1,8 +1,9 @@
 //! Expressions.
 
 use super::back_end::{BackEnd, Like, Many, Sense};
+use super::function::function;
 use super::row_value::{compared, is_null_of_row, row_of};
-use super::{chain, function_form};
+use super::{chain, function_form, operator};
 use crate::catalog::folded;
 use crate::interval;
 use crate::parse::is_bare_function;
@@ -19,7 +20,10 @@ pub(crate) fn expression<E: BackEnd>(end: &mut E, whole: &Expr, sense: Sense) ->
     heed()?;
     match end.at_hand(whole) {
         Some(value) => Ok(value),
-        None => end.deeper(|end| computed(end, whole, sense)),
+        None => match end.deeper(|end| computed(end, whole, sense)) {
+            Ok(value) => Ok(end.placed(value, whole)),
+            Err(stop) => Err(end.stopped_at(stop, whole)),
+        },
     }
 }
 
@@ -30,47 +34,46 @@ pub(super) fn value<E: BackEnd>(end: &mut E, whole: &Expr) -> Result<E::Value, E
 
 fn computed<E: BackEnd>(end: &mut E, whole: &Expr, sense: Sense) -> Result<E::Value, E::Stop> {
     match whole {
-        Expr::Identifier(name) => identifier(end, name, whole),
+        Expr::Identifier(name) => identifier(end, name),
         Expr::CompoundIdentifier(names) => {
             let path: Vec<String> = names.iter().map(folded).collect();
-            end.column(&path, whole)?.ok_or_else(|| end.no_column(&path, whole))
+            end.column(&path)?.ok_or_else(|| end.no_column(&path))
         }
         Expr::Nested(inner) => expression(end, inner, sense),
         Expr::Collate { expr, .. } => value(end, expr),
-        Expr::Value(literal) => end.literal(literal, whole),
+        Expr::Value(literal) => end.literal(literal),
         Expr::TypedString(literal) => {
-            let to = SqlType::from_ast(&literal.data_type).map_err(|error| end.wrong(error, whole))?;
-            let text = end.literal(&literal.value, whole)?;
-            end.typed(text, &to)
+            let to = SqlType::from_ast(&literal.data_type)?;
+            let text = end.literal(&literal.value)?;
+            end.converted(text, &to)
         }
-        Expr::Interval(literal) => interval_literal(end, literal, whole),
-        Expr::Cast { expr, data_type, array: false, format: None, .. } => end.cast(expr, data_type, whole),
+        Expr::Interval(literal) => interval_literal(end, literal),
+        Expr::Cast { expr, data_type, array: false, format: None, .. } => end.cast(expr, data_type),
 
         Expr::BinaryOp { op: B::And, .. } => chain::conditions(end, whole, true, sense),
         Expr::BinaryOp { op: B::Or, .. } => chain::conditions(end, whole, false, sense),
         Expr::BinaryOp { .. } => chain::operators(end, whole),
         Expr::UnaryOp { op, expr } => unary(end, *op, expr, sense, whole),
-        Expr::IsDistinctFrom(left, right) => distinct(end, left, right, false, whole),
-        Expr::IsNotDistinctFrom(left, right) => distinct(end, left, right, true, whole),
+        Expr::IsDistinctFrom(left, right) => distinct(end, left, right, false),
+        Expr::IsNotDistinctFrom(left, right) => distinct(end, left, right, true),
         Expr::Between { expr, negated, low, high } => {
-            let bounds =
-                vec![compared(end, expr, ">=", low, whole)?, compared(end, expr, "<=", high, whole)?];
+            let bounds = vec![compared(end, expr, ">=", low)?, compared(end, expr, "<=", high)?];
             let both = end.joined(bounds, true)?;
             if *negated { end.not(both) } else { Ok(both) }
         }
-        Expr::InList { expr, list, negated } => in_list(end, expr, list, *negated, whole),
+        Expr::InList { expr, list, negated } => in_list(end, expr, list, *negated),
         Expr::Like { negated, expr, pattern, escape_char, any: false } => {
-            like(end, expr, pattern, escape_char.as_ref(), (false, *negated), whole)
+            like(end, expr, pattern, escape_char.as_ref(), (false, *negated))
         }
         Expr::ILike { negated, expr, pattern, escape_char, any: false } => {
-            like(end, expr, pattern, escape_char.as_ref(), (true, *negated), whole)
+            like(end, expr, pattern, escape_char.as_ref(), (true, *negated))
         }
         Expr::SimilarTo { negated, expr, pattern, escape_char } => {
             let mut arguments = vec![value(end, expr)?, value(end, pattern)?];
             if let Some(escape) = escape_char {
-                arguments.push(end.literal(escape, whole)?);
+                arguments.push(end.literal(escape)?);
             }
-            let found = end.function("fabius_similar", arguments, whole)?;
+            let found = function(end, "fabius_similar", arguments)?;
             if *negated { end.not(found) } else { Ok(found) }
         }
 
@@ -91,7 +94,7 @@ fn computed<E: BackEnd>(end: &mut E, whole: &Expr, sense: Sense) -> Result<E::Va
             let elements = elements.collect::<Result<_, _>>()?;
             end.array(elements)
         }
-        Expr::CompoundFieldAccess { root, access_chain } => end.access(root, access_chain, whole),
+        Expr::CompoundFieldAccess { root, access_chain } => end.access(root, access_chain),
         Expr::InSubquery { expr, subquery, negated } => {
             end.in_subquery(expr, subquery, (*negated, sense), whole)
         }
@@ -104,32 +107,28 @@ fn computed<E: BackEnd>(end: &mut E, whole: &Expr, sense: Sense) -> Result<E::Va
             quantified(end, left, compare_op, right, (false, sense), whole)
         }
 
-        Expr::Function(call) => end.call(call, whole),
+        Expr::Function(call) => end.call(call),
         other => function_form::analysed(end, other),
     }
 }
 
 /// A column; else a word that is a function without parentheses.
-fn identifier<E: BackEnd>(end: &mut E, ident: &ast::Ident, whole: &Expr) -> Result<E::Value, E::Stop> {
+fn identifier<E: BackEnd>(end: &mut E, ident: &ast::Ident) -> Result<E::Value, E::Stop> {
     let path = [folded(ident)];
-    if let Some(column) = end.column(&path, whole)? {
+    if let Some(column) = end.column(&path)? {
         return Ok(column);
     }
     let [name] = &path;
     match name.as_str() {
-        _ if !is_bare_function(ident) => Err(end.no_column(&path, whole)),
-        "current_timestamp" => end.function("now", Vec::new(), whole),
+        _ if !is_bare_function(ident) => Err(end.no_column(&path)),
+        "current_timestamp" => function(end, "now", Vec::new()),
         // There is no time with a time zone.
-        "current_time" => end.function("localtime", Vec::new(), whole),
-        name => end.function(name, Vec::new(), whole),
+        "current_time" => function(end, "localtime", Vec::new()),
+        name => function(end, name, Vec::new()),
     }
 }
 
-fn interval_literal<E: BackEnd>(
-    end: &mut E,
-    literal: &ast::Interval,
-    whole: &Expr,
-) -> Result<E::Value, E::Stop> {
+fn interval_literal<E: BackEnd>(end: &mut E, literal: &ast::Interval) -> Result<E::Value, E::Stop> {
     let text = match &*literal.value {
         Expr::Value(value) => value.value.clone().into_string(),
         _ => None,
@@ -142,11 +141,11 @@ fn interval_literal<E: BackEnd>(
     {
         text = format!("{text} {field}").to_lowercase();
     }
-    let mut read = interval::read(&text).map_err(|error| end.wrong(error, whole))?;
+    let mut read = interval::read(&text)?;
     if let Some(field) = literal.last_field.as_ref().or(literal.leading_field.as_ref()) {
         read = read.cut(&field.to_string());
     }
-    end.interval(read, whole)
+    end.interval(read)
 }
 
 fn unary<E: BackEnd>(
@@ -165,7 +164,7 @@ fn unary<E: BackEnd>(
             return end.not(condition);
         }
         (U::Minus, Expr::Value(number)) if matches!(number.value, ast::Value::Number(..)) => {
-            return end.negative(number, whole);
+            return end.negative(number);
         }
         (U::Plus, _) => "+",
         (U::Minus, _) => "-",
@@ -176,7 +175,7 @@ fn unary<E: BackEnd>(
         (other, _) => return Err(end.declined(format!("the operator {other}"))),
     };
     let operand = value(end, operand)?;
-    end.prefix(symbol, operand, whole)
+    operator::prefix(end, symbol, operand)
 }
 
 /// `value [NOT] IN (SELECT ...)`, perhaps in parentheses: the value, the query, and whether there is a `NOT`.
@@ -188,15 +187,22 @@ fn in_subquery_of(expression: &Expr) -> Option<(&Expr, &ast::Query, bool)> {
     }
 }
 
-fn distinct<E: BackEnd>(
-    end: &mut E,
-    left: &Expr,
-    right: &Expr,
-    negated: bool,
-    whole: &Expr,
-) -> Result<E::Value, E::Stop> {
+fn distinct<E: BackEnd>(end: &mut E, left: &Expr, right: &Expr, negated: bool) -> Result<E::Value, E::Stop> {
+    for (one, other) in [(left, right), (right, left)] {
+        if is_null_literal(one) {
+            return is_null(end, other, !negated);
+        }
+    }
     let (left, right) = (value(end, left)?, value(end, right)?);
-    end.distinct(left, right, negated, whole)
+    operator::distinct(end, left, right, negated)
+}
+
+fn is_null_literal(expression: &Expr) -> bool {
+    match expression {
+        Expr::Nested(inner) => is_null_literal(inner),
+        Expr::Value(literal) => literal.value == ast::Value::Null,
+        _ => false,
+    }
 }
 
 fn in_list<E: BackEnd>(
@@ -204,18 +210,17 @@ fn in_list<E: BackEnd>(
     operand: &Expr,
     list: &[Expr],
     negated: bool,
-    whole: &Expr,
 ) -> Result<E::Value, E::Stop> {
     end.bounded(Many::Values, list.len())?;
     if row_of(operand).is_some() {
-        let equal = list.iter().map(|item| compared(end, operand, "=", item, whole));
+        let equal = list.iter().map(|item| compared(end, operand, "=", item));
         let equal = equal.collect::<Result<_, _>>()?;
         let any = end.joined(equal, false)?;
         return if negated { end.not(any) } else { Ok(any) };
     }
     let operand = value(end, operand)?;
     let items = list.iter().map(|item| value(end, item)).collect::<Result<_, _>>()?;
-    end.in_list(operand, items, negated, whole)
+    end.in_list(operand, items, negated)
 }
 
 fn like<E: BackEnd>(
@@ -224,7 +229,6 @@ fn like<E: BackEnd>(
     pattern: &Expr,
     escape: Option<&ast::ValueWithSpan>,
     (ignores_case, is_negated): (bool, bool),
-    whole: &Expr,
 ) -> Result<E::Value, E::Stop> {
     let (text, pattern) = (value(end, text)?, value(end, pattern)?);
     let escape = match escape {
@@ -233,13 +237,13 @@ fn like<E: BackEnd>(
             Some(said) if said.chars().nth(1).is_some() => {
                 let error = Error::new(SqlState(*b"22025"), "invalid escape string")
                     .with_hint("Escape string must be empty or one character.");
-                return Err(end.wrong(error, whole));
+                return Err(error.into());
             }
-            _ => Some(end.literal(escape, whole)?),
+            _ => Some(end.literal(escape)?),
         },
         None => None,
     };
-    end.like(text, Like { pattern, escape, ignores_case, is_negated }, whole)
+    operator::like(end, text, Like { pattern, escape, ignores_case, is_negated })
 }
 
 // ---- truths ----
@@ -252,24 +256,8 @@ pub(crate) fn truth<E: BackEnd>(
     what: &str,
 ) -> Result<E::Value, E::Stop> {
     let value = expression(end, whole, sense)?;
-    condition(end, value, what, whole)
-}
-
-/// A value as a condition of `what`; 42804 if it is of another type.
-pub(crate) fn condition<E: BackEnd>(
-    end: &mut E,
-    value: E::Value,
-    what: &str,
-    whole: &Expr,
-) -> Result<E::Value, E::Stop> {
-    match E::type_of(&value) {
-        SqlType::Boolean => Ok(value),
-        SqlType::Unknown => end.typed(value, &SqlType::Boolean),
-        other => {
-            let message = format!("argument of {what} must be type boolean, not type {other}");
-            Err(end.wrong(Error::new(SqlState::DATATYPE_MISMATCH, message), whole))
-        }
-    }
+    // The innermost place is that of the condition itself.
+    operator::condition(end, value, what).map_err(|stop| end.stopped_at(stop, whole))
 }
 
 fn is_null<E: BackEnd>(end: &mut E, operand: &Expr, negated: bool) -> Result<E::Value, E::Stop> {
@@ -299,7 +287,8 @@ fn case<E: BackEnd>(
     let mut arms = Vec::with_capacity(whens.len());
     for when in whens {
         let condition = match operand {
-            Some(operand) => compared(end, operand, "=", &when.condition, &when.condition)?,
+            Some(operand) => compared(end, operand, "=", &when.condition)
+                .map_err(|stop| end.stopped_at(stop, &when.condition))?,
             None => truth(end, &when.condition, Sense::Truth, "CASE/WHEN")?,
         };
         arms.push((condition, value(end, &when.result)?));
@@ -327,6 +316,6 @@ fn quantified<E: BackEnd>(
         (Expr::Subquery(query), "=", true) => end.in_subquery(left, query, (false, sense), whole),
         (Expr::Subquery(query), "<>", false) => end.in_subquery(left, query, (true, sense), whole),
         (Expr::Subquery(query), ..) => end.quantified_subquery(left, &symbol, query, is_any, whole),
-        _ => end.quantified(left, &symbol, right, is_any, whole),
+        _ => end.quantified(left, &symbol, right, is_any),
     }
 }

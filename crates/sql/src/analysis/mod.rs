@@ -9,15 +9,20 @@
 //! | [`back_end`] | what analysis asks of those who compute expressions |
 //! | [`expression`] | expressions |
 //! | [`chain`] | long chains of operators, of `AND` and of `OR` |
+//! | [`operator`], [`function`] | which operator or function of the table is meant |
 //! | [`function_form`] | functions in words of their own: `EXTRACT (year FROM ...)` |
 //! | [`row_value`] | row values: `(a, b) < (c, d)` |
 
 mod back_end;
 mod chain;
 mod expression;
+mod function;
 mod function_form;
+mod operator;
 mod row_value;
 
-pub(crate) use back_end::{BackEnd, Like, Many, Sense};
-pub(crate) use expression::{condition, expression, truth};
+pub(crate) use back_end::{BackEnd, Choice, Comparison, Like, Many, Sense};
+pub(crate) use expression::{expression, truth};
+pub(crate) use function::function;
+pub(crate) use operator::{condition, infix, resolved};
 pub(crate) use row_value::row_of;

@@ -2,6 +2,7 @@
 
 use super::back_end::{BackEnd, Many};
 use super::expression::value;
+use super::operator::infix;
 use fabius_value::{Error, SqlState};
 use sqlparser::ast::Expr;
 
@@ -23,13 +24,12 @@ pub(super) fn compared<E: BackEnd>(
     left: &Expr,
     symbol: &str,
     right: &Expr,
-    whole: &Expr,
 ) -> Result<E::Value, E::Stop> {
-    let syntax = |end: &E, message: &str| Err(end.wrong(Error::new(SqlState::SYNTAX_ERROR, message), whole));
+    let syntax = |message: &str| Err(Error::new(SqlState::SYNTAX_ERROR, message).into());
     match (row_of(left), row_of(right)) {
         (None, None) => {
             let (left, right) = (value(end, left)?, value(end, right)?);
-            end.infix(left, symbol, right, whole)
+            infix(end, left, symbol, right)
         }
         (left, right) if symbol == "OVERLAPS" => match (left, right) {
             (Some([from, to]), Some([other_from, other_to])) => {
@@ -37,20 +37,20 @@ pub(super) fn compared<E: BackEnd>(
                 let right = [value(end, other_from)?, value(end, other_to)?];
                 end.overlaps(left, right)
             }
-            _ => syntax(end, "wrong number of parameters on OVERLAPS expression"),
+            _ => syntax("wrong number of parameters on OVERLAPS expression"),
         },
         (Some(left), Some(right)) => {
             if left.len() != right.len() {
-                return syntax(end, "unequal number of entries in row expressions");
+                return syntax("unequal number of entries in row expressions");
             }
             if left.is_empty() {
-                return syntax(end, "a row has no entries");
+                return syntax("a row has no entries");
             }
             end.bounded(Many::Fields, left.len())?;
-            rows_compared(end, left, symbol, right, whole)
+            rows_compared(end, left, symbol, right)
         }
         (Some(_), None) if symbol == "=" && matches!(right, Expr::Subquery(_)) => match right {
-            Expr::Subquery(query) => end.equal_row(left, query, whole),
+            Expr::Subquery(query) => end.equal_row(left, query),
             _ => Err(end.declined("row values".into())),
         },
         _ => Err(end.declined("a comparison of a row value with another".into())),
@@ -63,16 +63,15 @@ fn rows_compared<E: BackEnd>(
     left: &[Expr],
     symbol: &str,
     right: &[Expr],
-    whole: &Expr,
 ) -> Result<E::Value, E::Stop> {
     if let ([left], [right]) = (left, right) {
         let (left, right) = (value(end, left)?, value(end, right)?);
-        return end.infix(left, symbol, right, whole);
+        return infix(end, left, symbol, right);
     }
     if matches!(symbol, "=" | "<>") {
         let pairs = left.iter().zip(right).map(|(left, right)| {
             let (left, right) = (value(end, left)?, value(end, right)?);
-            end.infix(left, symbol, right, whole)
+            infix(end, left, symbol, right)
         });
         let pairs = pairs.collect::<Result<_, _>>()?;
         return end.joined(pairs, symbol == "=");
@@ -81,9 +80,9 @@ fn rows_compared<E: BackEnd>(
     let first = if left.len() <= FEW_FIELDS { 1 } else { left.len() / 2 };
     let (left, left_rest) = left.split_at(first);
     let (right, right_rest) = right.split_at(first);
-    let before = rows_compared(end, left, symbol.trim_end_matches('='), right, whole)?;
-    let equal = rows_compared(end, left, "=", right, whole)?;
-    let rest = rows_compared(end, left_rest, symbol, right_rest, whole)?;
+    let before = rows_compared(end, left, symbol.trim_end_matches('='), right)?;
+    let equal = rows_compared(end, left, "=", right)?;
+    let rest = rows_compared(end, left_rest, symbol, right_rest)?;
     let then = end.joined(vec![equal, rest], true)?;
     end.joined(vec![before, then], false)
 }

@@ -5,7 +5,7 @@ use super::bound::Bound;
 use super::scope::Found;
 use super::stop::{Bind, Place, beyond};
 use super::tree;
-use crate::analysis::BackEnd;
+use crate::analysis;
 use crate::lowered::OutputColumn;
 use crate::sql_type::SqlType;
 use fabius_program::ir::BinaryOperator as Op;
@@ -110,7 +110,7 @@ impl Binder<'_> {
     }
 
     /// `array[index]`
-    pub(super) fn element(&mut self, root: &Expr, chain: &[ast::AccessExpr], place: Place) -> Bind<Bound> {
+    pub(super) fn element(&mut self, root: &Expr, chain: &[ast::AccessExpr]) -> Bind<Bound> {
         let [ast::AccessExpr::Subscript(ast::Subscript::Index { index })] = chain else {
             return beyond("a part of a value of this form");
         };
@@ -118,7 +118,7 @@ impl Binder<'_> {
         let index = self.operand(index)?;
         let index = self.assigned(index, &SqlType::BigInt)?;
         let index = self.settled(index)?;
-        Ok(list.at(index).at(place))
+        Ok(list.at(index))
     }
 
     /// Functions of arrays that give one value; `None` if the function is another.
@@ -247,7 +247,6 @@ impl Binder<'_> {
         symbol: &str,
         array: &Expr,
         is_any: bool,
-        whole: &Expr,
     ) -> Bind<Bound> {
         if self.lifts {
             return beyond("ANY of an array");
@@ -259,7 +258,7 @@ impl Binder<'_> {
         let each_value = Bound::computed(tree::variable(&each), list.element.clone(), true);
         let (mut block, compared) = self.nested(|binder| {
             let value = binder.operand(left);
-            let compared = value.and_then(|value| binder.infix(value, symbol, each_value, whole));
+            let compared = value.and_then(|value| analysis::infix(binder, value, symbol, each_value));
             binder.settled(compared?)
         })?;
         let joined = tree::binary(if is_any { Op::Or } else { Op::And }, tree::variable(&any), compared);

@@ -2,52 +2,18 @@
 
 use super::binder::Binder;
 use super::bound::{Bound, Known};
-use super::stop::{Bind, Place, beyond, wrong};
+use super::stop::{Bind, beyond, wrong};
 use super::tree;
-use crate::functions::resolution::{self, Argument, Unresolved};
-use crate::functions::{FUNCTIONS, Kind};
+use crate::functions::{Definition, Kind};
 use crate::interval::Interval;
 use crate::sql_type::SqlType;
-use crate::type_rules::{Category, Context, category, is_integer, is_number};
+use crate::type_rules::{Category, Context, category};
 use fabius_value::{DataType, DateField, Value, calendar};
 
 impl Binder<'_> {
-    /// A function that programs have.
-    pub(super) fn builtin(&mut self, name: &str, mut arguments: Vec<Bound>, place: Place) -> Bind<Bound> {
-        match (name, arguments.len()) {
-            ("round" | "trunc" | "floor" | "ceil" | "ceiling" | "sign", 1 | 2) => {
-                return self.rounded(name, arguments, place);
-            }
-            ("date_part", 2) => {
-                let moment = arguments.remove(1);
-                let Known::Literal(Some(field)) = &arguments[0].known else {
-                    return beyond("a computed field");
-                };
-                let field = field.text().to_string();
-                // A date is its first moment.
-                let moment = match moment.sql_type {
-                    SqlType::Date => self.convert(moment, &SqlType::Timestamp, Context::Implicit)?,
-                    _ => moment,
-                };
-                let part = self.extract(&field, moment, place)?;
-                return self.convert(part, &SqlType::Double, Context::Implicit);
-            }
-            _ => {}
-        }
-        self.of_table(name, arguments, place)
-    }
-
-    /// A function of the table that programs have too.
-    fn of_table(&mut self, name: &str, arguments: Vec<Bound>, place: Place) -> Bind<Bound> {
-        let given = arguments.iter().map(|bound| Argument { sql_type: &bound.sql_type, is_named: false });
-        let given: Vec<Argument<'_>> = given.collect();
-        let definition = match resolution::resolve(name, &given) {
-            Ok(definition) => definition,
-            Err(Unresolved::Missing) if !FUNCTIONS.contains_key(name) => {
-                return beyond(format!("function {name}"));
-            }
-            Err(why) => return Err(self.error(why.error(name, &given), place)),
-        };
+    /// A function of the table that programs have under a name of their own.
+    pub(super) fn of_programs(&mut self, definition: &Definition, arguments: Vec<Bound>) -> Bind<Bound> {
+        let name = &definition.name;
         let (Some(program), Kind::Is(returns)) = (definition.program, &definition.returns) else {
             return beyond(format!("function {name}"));
         };
@@ -73,26 +39,15 @@ impl Binder<'_> {
         Ok(Bound::computed(tree::call(program, values), returns.clone(), nullable))
     }
 
-    fn rounded(&mut self, name: &str, mut arguments: Vec<Bound>, place: Place) -> Bind<Bound> {
-        let function = if name == "ceiling" { "ceil" } else { name };
+    /// `round`, `trunc` and others, of the number that the definition takes.
+    pub(super) fn rounded(&mut self, definition: &Definition, mut arguments: Vec<Bound>) -> Bind<Bound> {
+        let function = if definition.name == "ceiling" { "ceil" } else { &definition.name };
         let digits = if arguments.len() == 2 { Some(arguments.remove(1)) } else { None };
-        let value = arguments.remove(0);
-        let value = if value.is_unknown() { self.resolve(value, &SqlType::Double)? } else { value };
-        if !is_number(&value.sql_type) {
-            let message = format!("function {name}({}) does not exist", value.sql_type);
-            return self.fail(b"42883", message, place);
-        }
-        let value = match (&value.sql_type, &digits) {
-            (sql_type, None) if is_integer(sql_type) => {
-                self.convert(value, &SqlType::Double, Context::Implicit)?
-            }
-            (SqlType::Numeric(_), _) | (_, None) => value,
-            (SqlType::Real | SqlType::Double, Some(_)) => {
-                let message = format!("function {name}({}, integer) does not exist", value.sql_type);
-                let hint = "No function matches the given name and argument types. You might need to add explicit type casts.";
-                return Err(self.error(wrong(b"42883", message).with_hint(hint), place));
-            }
-            _ => self.convert(value, &SqlType::Numeric(None), Context::Implicit)?,
+        let value = self.as_operand(arguments.remove(0), &definition.parameters[0])?;
+        let value = match &definition.parameters[0] {
+            Kind::Is(SqlType::Numeric(_)) if matches!(value.sql_type, SqlType::Numeric(_)) => value,
+            Kind::Is(to) => self.convert(value, to, Context::Implicit)?,
+            _ => return beyond(format!("function {function} of any type")),
         };
         let value = self.settle(value)?;
         let is_double = value.data_type == DataType::Double;
@@ -117,8 +72,22 @@ impl Binder<'_> {
         Ok(Bound::held_as(rounded, SqlType::Numeric(None), value.nullable, data_type))
     }
 
-    /// `EXTRACT (field FROM moment)`.
-    pub(super) fn extract(&mut self, name: &str, moment: Bound, place: Place) -> Bind<Bound> {
+    /// `date_part(field, moment)`
+    pub(super) fn date_part(&mut self, mut arguments: Vec<Bound>) -> Bind<Bound> {
+        let moment = arguments.remove(1);
+        // A date is its first moment.
+        let moment = match moment.sql_type {
+            SqlType::Date => self.convert(moment, &SqlType::Timestamp, Context::Implicit)?,
+            _ => moment,
+        };
+        let part = self.extract(&arguments[0], moment)?;
+        self.convert(part, &SqlType::Double, Context::Implicit)
+    }
+
+    /// `EXTRACT (field FROM moment)`
+    pub(super) fn extract(&mut self, field: &Bound, moment: Bound) -> Bind<Bound> {
+        let Known::Literal(Some(name)) = &field.known else { return beyond("a computed field") };
+        let name = name.text().to_lowercase();
         if category(&moment.sql_type) != Category::Moment {
             return beyond("EXTRACT of this type");
         }
@@ -128,10 +97,10 @@ impl Binder<'_> {
         if moment.value().and_then(calendar::moment_of_value).is_some_and(calendar::is_infinite) {
             return beyond("a field of an infinite moment");
         }
-        let Some(field) = DateField::parse(name) else { return beyond(format!("EXTRACT of {name}")) };
+        let Some(field) = DateField::parse(&name) else { return beyond(format!("EXTRACT of {name}")) };
         if field.is_time() && moment.sql_type == SqlType::Date {
             let message = format!("unit \"{name}\" not supported for type date");
-            return self.fail(b"0A000", message, place);
+            return Err(wrong(b"0A000", message).into());
         }
         let scale = field.extracted(moment.data_type).scale();
         let nullable = moment.nullable;

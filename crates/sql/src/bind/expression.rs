@@ -5,14 +5,17 @@ use super::bound::{Bound, Known};
 use super::constant::Quoted;
 use super::stop::{Bind, Place, Stop, beyond};
 use super::tree;
-use crate::analysis::{self, BackEnd, Like, Many, Sense};
+use crate::analysis::{self, BackEnd, Choice, Comparison, Like, Many, Sense};
+use crate::functions::operator::Operation;
+use crate::functions::resolution::{Argument, Unresolved};
+use crate::functions::{Definition, FUNCTIONS};
 use crate::interval::Interval;
 use crate::number_literal;
 use crate::sql_type::SqlType;
 use crate::type_rules::{Category, Context, category};
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::{Expression, ExpressionKind};
-use fabius_value::{DataType, Error};
+use fabius_value::{DataType, Value};
 use sqlparser::ast::{self, Expr};
 use sqlparser::tokenizer::Location;
 
@@ -20,16 +23,12 @@ use sqlparser::tokenizer::Location;
 const VALUES: usize = 200;
 /// Fields of rows that programs compare, at most.
 const FIELDS: usize = 64;
-/// Conditions of one chain, at most: each stands within the one before.
-const CONDITIONS: usize = 200;
+/// Conditions of one chain of which each stands within the one behind it, at most.
+const FEW: usize = 8;
 
 impl BackEnd for Binder<'_> {
     type Value = Bound;
     type Stop = Stop;
-
-    fn wrong(&self, error: Error, whole: &Expr) -> Stop {
-        self.error(error, Place::of(whole))
-    }
 
     fn declined(&self, what: String) -> Stop {
         Stop::Beyond(what)
@@ -39,7 +38,6 @@ impl BackEnd for Binder<'_> {
         let (most, what) = match many {
             Many::Values => (VALUES, "values of IN that no key is for"),
             Many::Fields => (FIELDS, "fields of rows"),
-            Many::Conditions => (CONDITIONS, "conditions"),
         };
         if count > most { beyond(format!("more than {most} {what}")) } else { Ok(()) }
     }
@@ -48,8 +46,19 @@ impl BackEnd for Binder<'_> {
         Binder::deeper(self, analyse)
     }
 
-    fn type_of(value: &Bound) -> &SqlType {
-        &value.sql_type
+    fn placed(&self, value: Bound, whole: &Expr) -> Bound {
+        value.at(Place::of(whole))
+    }
+
+    fn stopped_at(&self, stop: Stop, whole: &Expr) -> Stop {
+        match stop {
+            Stop::Wrong(error) if error.position().is_none() => self.error(error, Place::of(whole)),
+            stop => stop,
+        }
+    }
+
+    fn argument_of(value: &Bound) -> Argument<'_> {
+        Argument { sql_type: &value.sql_type, is_named: false }
     }
 
     fn at_hand(&self, expression: &Expr) -> Option<Bound> {
@@ -57,17 +66,16 @@ impl BackEnd for Binder<'_> {
         found.map(|(_, bound)| bound.clone())
     }
 
-    fn column(&mut self, path: &[String], whole: &Expr) -> Bind<Option<Bound>> {
-        self.column_or_variable(path, Place::of(whole))
+    fn column(&mut self, path: &[String]) -> Bind<Option<Bound>> {
+        self.column_or_variable(path)
     }
 
-    fn no_column(&self, path: &[String], whole: &Expr) -> Stop {
-        self.unknown_column(path, Place::of(whole))
+    fn no_column(&self, path: &[String]) -> Stop {
+        self.unknown_column(path)
     }
 
-    fn literal(&mut self, literal: &ast::ValueWithSpan, whole: &Expr) -> Bind<Bound> {
+    fn literal(&mut self, literal: &ast::ValueWithSpan) -> Bind<Bound> {
         use ast::Value as V;
-        let place = Place::of(whole);
         // What views and the catalog say stands in other texts.
         let is_of_text = !self.inline && self.following.is_empty();
         let start = if is_of_text { literal.span.start } else { Location { line: 0, column: 0 } };
@@ -82,89 +90,123 @@ impl BackEnd for Binder<'_> {
             V::SingleQuotedString(text) => Bound::literal(Some(self.literals.quoted(text, start))),
             V::EscapedStringLiteral(text)
             | V::UnicodeStringLiteral(text)
-            | V::NationalStringLiteral(text) => self.text(text),
-            V::DollarQuotedString(text) => self.text(&text.value),
+            | V::NationalStringLiteral(text) => self.unknown(Some(text)),
+            V::DollarQuotedString(text) => self.unknown(Some(&text.value)),
             V::Boolean(value) => Bound::boolean(*value),
-            V::Null => Bound::literal(None),
+            V::Null => self.unknown(None),
             V::Placeholder(name) => {
-                let index =
-                    crate::parameter_types::index_of(name).map_err(|error| self.error(error, place))?;
-                self.own_parameter(index, place)?
+                let index = crate::parameter_types::index_of(name)?;
+                self.own_parameter(index, Place::of(literal))?
             }
             other => return beyond(format!("the literal {other}")),
-        }
-        .at(place))
+        })
     }
 
-    fn text(&mut self, text: &str) -> Bound {
-        Bound::literal(Some(Quoted::new(text)))
+    fn unknown(&mut self, text: Option<&str>) -> Bound {
+        Bound::literal(text.map(Quoted::new))
     }
 
-    fn interval(&mut self, interval: Interval, whole: &Expr) -> Bind<Bound> {
-        Ok(Bound::interval(interval).at(Place::of(whole)))
+    fn interval(&mut self, interval: Interval) -> Bind<Bound> {
+        Ok(Bound::interval(interval))
     }
 
-    fn typed(&mut self, value: Bound, to: &SqlType) -> Bind<Bound> {
+    fn converted(&mut self, value: Bound, to: &SqlType) -> Bind<Bound> {
         self.explicit_cast(value, to)
     }
 
-    fn cast(&mut self, operand: &Expr, to: &ast::DataType, whole: &Expr) -> Bind<Bound> {
+    fn cast(&mut self, operand: &Expr, to: &ast::DataType) -> Bind<Bound> {
         let name = to.to_string().to_lowercase();
         if name.trim_start_matches("pg_catalog.").starts_with("reg") {
             return beyond(format!("a cast to {to}"));
         }
-        let to = SqlType::from_ast(to).map_err(|error| self.wrong(error, whole))?;
+        let to = SqlType::from_ast(to)?;
         let bound = self.operand(operand)?;
-        let cast = self.explicit_cast(bound, &to)?;
-        Ok(cast.at(Place::of(whole)))
+        self.explicit_cast(bound, &to)
     }
 
-    fn prefix(&mut self, symbol: &str, operand: Bound, whole: &Expr) -> Bind<Bound> {
-        self.signed(symbol, operand, Place::of(whole))
-    }
-
-    fn infix(&mut self, left: Bound, symbol: &str, right: Bound, whole: &Expr) -> Bind<Bound> {
-        let place = Place::of(whole);
-        match symbol {
-            "=" | "<>" | "<" | "<=" | ">" | ">=" => self.compare(left, symbol, right, place),
-            "||" => self.concatenate(left, right, place),
-            "+" | "-" | "*" | "/" | "%" => self.calculate(left, symbol, right, place),
-            other => beyond(format!("operator {other}")),
+    fn compared(
+        &mut self,
+        operator: &'static Definition,
+        left: Bound,
+        comparison: Comparison,
+        right: Bound,
+    ) -> Bind<Bound> {
+        let (left, right) = self.aligned(operator, left, right)?;
+        let may_be_distinct = matches!(comparison, Comparison::Distinct | Comparison::NotDistinct);
+        if !may_be_distinct && (left.is_null() || right.is_null()) {
+            return Ok(Bound::constant(Value::Null, SqlType::Boolean, DataType::Boolean));
         }
-    }
-
-    fn distinct(&mut self, left: Bound, right: Bound, negated: bool, whole: &Expr) -> Bind<Bound> {
-        for (one, other) in [(&left, &right), (&right, &left)] {
-            if one.is_null() {
-                return self.is_null(other.clone(), !negated);
-            }
-        }
-        let (left, right) = self.comparable(left, "=", right, Place::of(whole))?;
-        let (left, right) = (self.settle(left)?, self.settle(right)?);
-        let operator = match (left.nullable || right.nullable, negated) {
-            (false, true) => Op::Equal,
-            (false, false) => Op::NotEqual,
-            (true, true) => Op::IsNotDistinct,
-            (true, false) => Op::IsDistinct,
+        let nullable = left.nullable || right.nullable;
+        let operator = match comparison {
+            Comparison::Equal => Op::Equal,
+            Comparison::NotEqual => Op::NotEqual,
+            Comparison::Less => Op::Less,
+            Comparison::LessOrEqual => Op::LessEqual,
+            Comparison::Greater => Op::Greater,
+            Comparison::GreaterOrEqual => Op::GreaterEqual,
+            Comparison::Distinct if nullable => Op::IsDistinct,
+            Comparison::Distinct => Op::NotEqual,
+            Comparison::NotDistinct if nullable => Op::IsNotDistinct,
+            Comparison::NotDistinct => Op::Equal,
         };
-        Ok(logic(tree::binary(operator, left.expression, right.expression), false))
+        let (left, right) = (self.settled(left)?, self.settled(right)?);
+        Ok(logic(tree::binary(operator, left, right), nullable && !may_be_distinct))
     }
 
-    fn like(&mut self, text: Bound, like: Like<Bound>, whole: &Expr) -> Bind<Bound> {
-        self.matched(text, like, Place::of(whole))
+    fn calculated(
+        &mut self,
+        operator: &'static Definition,
+        left: Bound,
+        operation: Operation,
+        right: Bound,
+    ) -> Bind<Bound> {
+        self.numbers(operator, left, operation, right)
     }
 
-    fn in_list(&mut self, value: Bound, items: Vec<Bound>, negated: bool, whole: &Expr) -> Bind<Bound> {
+    fn negated(&mut self, operand: Bound) -> Bind<Bound> {
+        self.minus(operand)
+    }
+
+    fn concatenated(&mut self, left: Bound, right: Bound) -> Bind<Bound> {
+        if [&left, &right].iter().any(|side| side.sql_type == SqlType::Bytea) {
+            return beyond("bytes as text");
+        }
+        self.joined_end_to_end(left, right, &SqlType::Text)
+    }
+
+    fn like(&mut self, text: Bound, like: Like<Bound>) -> Bind<Bound> {
+        self.matched(text, like)
+    }
+
+    fn apply(&mut self, definition: &'static Definition, arguments: Vec<Bound>) -> Bind<Bound> {
+        self.applied(definition, arguments)
+    }
+
+    fn unresolved(&self, name: &str, why: Unresolved, arguments: &[Bound]) -> Stop {
+        if why == Unresolved::Missing && !FUNCTIONS.contains_key(name) {
+            return Stop::Beyond(format!("function {name}"));
+        }
+        let given: Vec<_> = arguments.iter().map(Self::argument_of).collect();
+        why.error(name, &given).into()
+    }
+
+    fn choice(&mut self, choice: Choice, values: Vec<Bound>) -> Bind<Bound> {
+        self.chosen(choice, values)
+    }
+
+    fn call(&mut self, call: &ast::Function) -> Bind<Bound> {
+        self.written_call(call)
+    }
+
+    fn in_list(&mut self, value: Bound, items: Vec<Bound>, negated: bool) -> Bind<Bound> {
         // Texts are read as the type that all of them have in common.
         let is_number = |item: &Bound| category(&item.sql_type) == Category::Number;
         if items.iter().any(is_number) && items.iter().any(Bound::is_unknown) {
             return beyond("IN of numbers and others");
         }
-        let mut any = Vec::new();
-        for item in items {
-            any.push(self.compare(value.clone(), "=", item, Place::of(whole))?);
-        }
-        let any = self.joined(any, false)?;
+        let equal = items.into_iter().map(|item| analysis::infix(self, value.clone(), "=", item));
+        let equal = equal.collect::<Bind<_>>()?;
+        let any = self.joined(equal, false)?;
         if negated { self.not(any) } else { Ok(any) }
     }
 
@@ -176,8 +218,14 @@ impl BackEnd for Binder<'_> {
         Ok(logic(tree::not(self.settled(condition)?), nullable))
     }
 
-    fn joined(&mut self, conditions: Vec<Bound>, is_and: bool) -> Bind<Bound> {
+    fn joined(&mut self, mut conditions: Vec<Bound>, is_and: bool) -> Bind<Bound> {
         let operator = if is_and { Op::And } else { Op::Or };
+        // Many make a low tree.
+        if conditions.len() > FEW {
+            let rest = conditions.split_off(conditions.len() / 2);
+            let (left, right) = (self.joined(conditions, is_and)?, self.joined(rest, is_and)?);
+            return self.logical(operator, left, right);
+        }
         let mut conditions = conditions.into_iter();
         let first = conditions.next().unwrap_or_else(|| Bound::boolean(is_and));
         conditions.try_fold(first, |left, right| self.logical(operator, left, right))
@@ -211,40 +259,24 @@ impl BackEnd for Binder<'_> {
             values.push(value);
         }
         values.push(otherwise.unwrap_or_else(|| Bound::literal(None)));
-        self.choice(conditions, values, "CASE")
-    }
-
-    fn function(&mut self, name: &str, arguments: Vec<Bound>, whole: &Expr) -> Bind<Bound> {
-        self.named_function(name, arguments, Place::of(whole))
-    }
-
-    fn call(&mut self, call: &ast::Function, whole: &Expr) -> Bind<Bound> {
-        self.written_call(call, Place::of(whole))
+        self.arms(conditions, values, "CASE")
     }
 
     fn array(&mut self, _: Vec<Bound>) -> Bind<Bound> {
         beyond("an array that is made")
     }
 
-    fn access(&mut self, root: &Expr, chain: &[ast::AccessExpr], whole: &Expr) -> Bind<Bound> {
-        self.element(root, chain, Place::of(whole))
+    fn access(&mut self, root: &Expr, chain: &[ast::AccessExpr]) -> Bind<Bound> {
+        self.element(root, chain)
     }
 
-    fn quantified(
-        &mut self,
-        left: &Expr,
-        symbol: &str,
-        array: &Expr,
-        is_any: bool,
-        whole: &Expr,
-    ) -> Bind<Bound> {
+    fn quantified(&mut self, left: &Expr, symbol: &str, array: &Expr, is_any: bool) -> Bind<Bound> {
         match array {
             Expr::Array(array) if is_any && symbol == "=" => {
-                let list =
-                    Expr::InList { expr: Box::new(left.clone()), list: array.elem.clone(), negated: false };
-                self.operand(&list)
+                let (expr, list) = (Box::new(left.clone()), array.elem.clone());
+                self.operand(&Expr::InList { expr, list, negated: false })
             }
-            _ => self.any_element(left, symbol, array, is_any, whole),
+            _ => self.any_element(left, symbol, array, is_any),
         }
     }
 
@@ -261,12 +293,12 @@ impl BackEnd for Binder<'_> {
         left: &Expr,
         query: &ast::Query,
         (negated, _): (bool, Sense),
-        whole: &Expr,
+        _: &Expr,
     ) -> Bind<Bound> {
-        self.among_rows(left, query, negated, Place::of(whole))
+        self.among_rows(left, query, negated)
     }
 
-    fn equal_row(&mut self, _: &Expr, _: &ast::Query, _: &Expr) -> Bind<Bound> {
+    fn equal_row(&mut self, _: &Expr, _: &ast::Query) -> Bind<Bound> {
         beyond("a row that equals the row of a query")
     }
 
@@ -322,7 +354,7 @@ impl Binder<'_> {
     }
 
     /// The first value whose condition is true; there is one value more than conditions.
-    pub(super) fn choice(&mut self, arms: Vec<Expression>, values: Vec<Bound>, what: &str) -> Bind<Bound> {
+    fn arms(&mut self, arms: Vec<Expression>, values: Vec<Bound>, what: &str) -> Bind<Bound> {
         // The last says most of the type, as in PostgreSQL.
         let mut values = values;
         values.rotate_right(1);

@@ -4,14 +4,12 @@ use super::binder::{Binder, path};
 use super::bound::{Bound, Known};
 use super::constant::{Constant, Quoted};
 use super::expression::held_by_all;
-use super::stop::{Bind, Place, beyond};
+use super::stop::{Bind, beyond};
 use super::tree;
-use crate::analysis::{BackEnd, Like};
-use crate::functions::Kind;
-use crate::functions::operator::like_symbol;
-use crate::functions::resolution::is_exact;
+use crate::analysis::{self, BackEnd, Choice, Like};
+use crate::functions::{Definition, Kind};
 use crate::sql_type::SqlType;
-use crate::type_rules::{self, Category, Context, category, is_number};
+use crate::type_rules::{self, Category, Context, category};
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::Expression;
 use fabius_value::{DataType, Value};
@@ -27,9 +25,9 @@ fn unnamed(argument: &FunctionArg) -> Option<&Expr> {
 
 impl Binder<'_> {
     /// A call as it is written.
-    pub(super) fn written_call(&mut self, function: &ast::Function, place: Place) -> Bind<Bound> {
+    pub(super) fn written_call(&mut self, function: &ast::Function) -> Bind<Bound> {
         if let Some(called) = crate::plpgsql::scalar(self, function)? {
-            return Ok(called.at(place));
+            return Ok(called);
         }
         let path = path(&function.name)?;
         let name = match path.as_slice() {
@@ -54,7 +52,7 @@ impl Binder<'_> {
                 if name.starts_with("array_") || name == "cardinality" {
                     let plain: Vec<&Expr> = list.args.iter().filter_map(unnamed).collect();
                     if let Some(bound) = self.array_function(name, &plain)? {
-                        return Ok(bound.at(place));
+                        return Ok(bound);
                     }
                 }
                 let mut arguments = Vec::new();
@@ -74,18 +72,29 @@ impl Binder<'_> {
                 arguments
             }
         };
-        self.named_function(name, arguments, place)
+        analysis::function(self, name, arguments)
     }
 
-    /// A function of PostgreSQL's that programs have.
-    pub(super) fn named_function(
+    /// A function or operator of the table, as programs compute it.
+    pub(super) fn applied(
         &mut self,
-        name: &str,
+        definition: &'static Definition,
         mut arguments: Vec<Bound>,
-        place: Place,
     ) -> Bind<Bound> {
-        let count = arguments.len();
-        match (name, count) {
+        match (definition.name.as_str(), arguments.len()) {
+            (symbol @ ("+" | "-" | "*"), 2) => {
+                let right = arguments.remove(1);
+                let left = self.as_operand(arguments.remove(0), &definition.parameters[0])?;
+                let right = self.as_operand(right, &definition.parameters[1])?;
+                self.moments(left, symbol, right)
+            }
+            ("||", 2) => match &definition.parameters[0] {
+                Kind::Is(bytes @ SqlType::Bytea) => {
+                    let right = arguments.remove(1);
+                    self.joined_end_to_end(arguments.remove(0), right, bytes)
+                }
+                _ => beyond("joining values of json or arrays"),
+            },
             ("now" | "transaction_timestamp" | "current_timestamp", 0) => Ok(self.transaction_time()),
             ("localtimestamp", 0) => {
                 let now = self.transaction_time();
@@ -96,90 +105,70 @@ impl Binder<'_> {
                 self.convert(now, &SqlType::Date, Context::Explicit)
             }
             ("timezone", 2) => {
-                let (moment, zone) = (arguments.remove(1), arguments.remove(0));
-                self.at_time_zone(moment, &zone)
+                let moment = arguments.remove(1);
+                self.at_time_zone(moment, &arguments[0])
             }
             ("extract", 2) => {
-                let (moment, field) = (arguments.remove(1), arguments.remove(0));
-                match &field.known {
-                    Known::Literal(Some(field)) => self.extract(field.text(), moment, place),
-                    _ => beyond("a computed field"),
-                }
+                let moment = arguments.remove(1);
+                self.extract(&arguments[0], moment)
             }
-            ("position", 2) => {
-                if arguments.iter().any(|argument| argument.sql_type == SqlType::Bytea) {
-                    return beyond("a place in bytes");
-                }
+            ("date_part", 2) => self.date_part(arguments),
+            ("position", 2) if definition.parameters[0] == Kind::Is(SqlType::Text) => {
                 arguments.reverse();
-                self.builtin("strpos", arguments, place)
+                analysis::function(self, "strpos", arguments)
             }
             ("random", 0) => Ok(self.random()),
             ("gen_random_uuid" | "uuid_generate_v4", 0) => Ok(self.random_uuid()),
-            ("nextval", 1) => self.nextval(&arguments[0], place),
-            ("coalesce", 1..) => self.coalesce(arguments),
-            ("greatest" | "least", 1..) => {
-                let what = if name == "least" { "LEAST" } else { "GREATEST" };
-                let (values, sql_type) = self.unify(arguments, what)?;
-                if matches!(category(&sql_type), Category::Interval | Category::Array | Category::Json) {
-                    return beyond(format!("{what} of values of type {sql_type}"));
-                }
-                let nullable = values.iter().all(|value| value.nullable);
-                let data_type = held_by_all(&values);
-                let settled = self.all_settled(values)?;
-                Ok(Bound::held_as(tree::call(name, settled), sql_type, nullable, data_type))
-            }
-            ("nullif", 2) => {
-                let (second, first) = (arguments.remove(1), arguments.remove(0));
-                // Its type is that of the left side of `=`.
-                let operator = self.resolved("=", &[&first, &second], place)?;
-                let (first, second) = self.comparable(first, "=", second, place)?;
-                let (first, second) = (self.settle(first)?, self.settle(second)?);
-                let equal = tree::binary(Op::Equal, first.expression.clone(), second.expression);
-                let first = match &operator.parameters[0] {
-                    Kind::Is(sql_type) if is_exact(sql_type, &first.sql_type) => first,
-                    // No type has characters of any length that are padded to none.
-                    Kind::Is(SqlType::Char(_)) => self.explicit_cast(first, &SqlType::Text)?,
-                    Kind::Is(sql_type) => self.explicit_cast(first, sql_type)?,
-                    _ => first,
-                };
-                let null = tree::typed_null(first.data_type);
-                let value = tree::choice(equal, null, first.expression.clone());
-                Ok(Bound { expression: value, nullable: true, origin: (0, 0), ..first })
-            }
-            ("abs", 1) if arguments[0].is_unknown() || is_number(&arguments[0].sql_type) => {
-                let value = self.typed(arguments.remove(0), &SqlType::Double)?;
+            ("nextval", 1) => self.nextval(&arguments[0]),
+            ("abs", 1) => {
+                let value = self.as_operand(arguments.remove(0), &definition.parameters[0])?;
                 let value = self.settle(value)?;
                 let sql_type = type_rules::without_modifiers(&value.sql_type);
-                Ok(Bound {
-                    expression: tree::call("abs", vec![value.expression]),
-                    sql_type,
-                    origin: (0, 0),
-                    ..value
-                })
+                let expression = tree::call("abs", vec![value.expression]);
+                Ok(Bound { expression, sql_type, origin: (0, 0), ..value })
             }
             ("mod", 2) => {
                 let right = arguments.remove(1);
-                let left = arguments.remove(0);
-                self.calculate(left, "%", right, place)
+                analysis::infix(self, arguments.remove(0), "%", right)
             }
-            ("concat", 1..) => {
-                let mut joined = Bound::constant(Value::Text(String::new()), SqlType::Text, DataType::TEXT);
-                for argument in arguments {
-                    if argument.is_null() {
-                        continue;
-                    }
-                    if argument.sql_type == SqlType::Boolean {
-                        return beyond("a truth as it is shown");
-                    }
-                    let text = self.typed(argument, &SqlType::Text)?;
-                    let text = self.convert(text, &SqlType::Text, Context::Assignment)?;
-                    let text = self.coalesce(vec![text, Bound::literal(Some(Quoted::new("")))])?;
-                    joined = self.concatenate(joined, text, place)?;
-                }
-                Ok(joined)
+            ("concat", _) => self.concat(arguments),
+            ("round" | "trunc" | "floor" | "ceil" | "ceiling" | "sign", 1 | 2) => {
+                self.rounded(definition, arguments)
             }
-            _ => self.builtin(name, arguments, place),
+            _ => self.of_programs(definition, arguments),
         }
+    }
+
+    fn concat(&mut self, arguments: Vec<Bound>) -> Bind<Bound> {
+        let mut joined = Bound::constant(Value::Text(String::new()), SqlType::Text, DataType::TEXT);
+        for argument in arguments {
+            if argument.is_null() {
+                continue;
+            }
+            if argument.sql_type == SqlType::Boolean {
+                return beyond("a truth as it is shown");
+            }
+            let text = self.typed(argument, &SqlType::Text)?;
+            let text = self.convert(text, &SqlType::Text, Context::Assignment)?;
+            let text = self.chosen(Choice::Coalesce, vec![text, Bound::literal(Some(Quoted::new("")))])?;
+            joined = analysis::infix(self, joined, "||", text)?;
+        }
+        Ok(joined)
+    }
+
+    /// `COALESCE`, `GREATEST`, `LEAST`.
+    pub(super) fn chosen(&mut self, choice: Choice, values: Vec<Bound>) -> Bind<Bound> {
+        let (values, sql_type) = self.unify(values, choice.word())?;
+        let is_ordered =
+            !matches!(category(&sql_type), Category::Interval | Category::Array | Category::Json);
+        if choice != Choice::Coalesce && !is_ordered {
+            return beyond(format!("{} of values of type {sql_type}", choice.word()));
+        }
+        let nullable = values.iter().all(|value| value.nullable);
+        let data_type = held_by_all(&values);
+        let settled = self.all_settled(values)?;
+        let function = choice.word().to_lowercase();
+        Ok(Bound::held_as(tree::call(&function, settled), sql_type, nullable, data_type))
     }
 
     fn typed(&mut self, bound: Bound, to: &SqlType) -> Bind<Bound> {
@@ -188,14 +177,6 @@ impl Binder<'_> {
 
     fn all_settled(&mut self, bounds: Vec<Bound>) -> Bind<Vec<Expression>> {
         bounds.into_iter().map(|bound| self.settled(bound)).collect()
-    }
-
-    pub(super) fn coalesce(&mut self, arguments: Vec<Bound>) -> Bind<Bound> {
-        let (values, sql_type) = self.unify(arguments, "COALESCE")?;
-        let nullable = values.iter().all(|value| value.nullable);
-        let data_type = held_by_all(&values);
-        let settled = self.all_settled(values)?;
-        Ok(Bound::held_as(tree::call("coalesce", settled), sql_type, nullable, data_type))
     }
 
     fn at_time_zone(&mut self, bound: Bound, zone: &Bound) -> Bind<Bound> {
@@ -218,7 +199,7 @@ impl Binder<'_> {
 
     // ---- sequences ----
 
-    fn nextval(&mut self, argument: &Bound, place: Place) -> Bind<Bound> {
+    fn nextval(&mut self, argument: &Bound) -> Bind<Bound> {
         let text = match &argument.known {
             Known::Literal(Some(quoted)) => quoted.text().to_string(),
             Known::Constant(constant) => match constant.value() {
@@ -227,16 +208,14 @@ impl Binder<'_> {
             },
             _ => return beyond("nextval of what is computed"),
         };
-        let sequence = self.catalog.sequence_of_text(&text).map_err(|error| self.error(error, place))?;
+        let sequence = self.catalog.sequence_of_text(&text)?;
         let name = sequence.name.clone();
         Ok(self.next_value(name))
     }
 
     /// LIKE and ILIKE.
-    pub(super) fn matched(&mut self, bound: Bound, like: Like<Bound>, place: Place) -> Bind<Bound> {
+    pub(super) fn matched(&mut self, bound: Bound, like: Like<Bound>) -> Bind<Bound> {
         let Like { pattern, escape, ignores_case: ignoring_case, is_negated: negated } = like;
-        let symbol = like_symbol(ignoring_case, negated);
-        self.resolved(symbol, &[&bound, &pattern], place)?;
         let bound = self.typed(bound, &SqlType::Text)?;
         let shape = match (&pattern.known, &escape) {
             (Known::Literal(Some(pattern)), None) => Shape::of(pattern.text()),

@@ -3,13 +3,12 @@
 use super::binder::Binder;
 use super::bound::{Bound, Known};
 use super::constant::Step;
-use super::expression::logic;
 use super::held;
-use super::stop::{Bind, Place, beyond};
+use super::stop::{Bind, Place, beyond, wrong};
 use super::tree;
-use crate::functions::operator::{self, BuiltIn};
-use crate::functions::resolution::Argument;
-use crate::functions::{Body, Definition, Kind};
+use crate::analysis;
+use crate::functions::operator::Operation;
+use crate::functions::{Definition, Kind};
 use crate::interval::Interval;
 use crate::sql_type::SqlType;
 use crate::type_rules::{self, Category, Context, category};
@@ -19,29 +18,20 @@ use fabius_value::{DataType, Decimal, Value, calendar};
 use sqlparser::ast::BinaryOperator as B;
 
 impl Binder<'_> {
-    /// `+ operand`, `- operand`.
-    pub(super) fn signed(&mut self, symbol: &str, operand: Bound, place: Place) -> Bind<Bound> {
-        if !matches!(symbol, "+" | "-") {
-            return beyond(format!("operator {symbol}"));
-        }
-        let definition = self.resolved(symbol, &[&operand], place)?;
-        let operand = self.as_operand(operand, &definition.parameters[0])?;
-        if symbol == "+" { Ok(operand) } else { self.minus(operand, place) }
-    }
-
-    fn minus(&mut self, bound: Bound, place: Place) -> Bind<Bound> {
+    /// `- operand`
+    pub(super) fn minus(&mut self, bound: Bound) -> Bind<Bound> {
         match &bound.known {
             Known::Interval(interval) => {
                 return match interval.checked_neg() {
-                    Some(interval) => Ok(Bound::interval(interval).at(place)),
-                    None => self.fail(b"22008", "interval out of range", place),
+                    Some(interval) => Ok(Bound::interval(interval)),
+                    None => Err(wrong(b"22008", "interval out of range").into()),
                 };
             }
             Known::Constant(value) => {
                 if let Ok(Some(negated)) = value.then(Step::Negate) {
                     // 2147483648 is a bigint, its negative an integer.
                     let sql_type = bound.sql_type.clone();
-                    return Ok(Bound::of_constant(negated, sql_type, bound.data_type).at(place));
+                    return Ok(Bound::of_constant(negated, sql_type, bound.data_type));
                 }
             }
             _ => {}
@@ -52,29 +42,10 @@ impl Binder<'_> {
         let bound = self.settle(bound)?;
         let negated = tree::expression(ExpressionKind::Negate(Box::new(bound.expression)));
         let sql_type = type_rules::without_modifiers(&bound.sql_type);
-        Ok(Bound::held_as(negated, sql_type, bound.nullable, bound.data_type).at(place))
+        Ok(Bound::held_as(negated, sql_type, bound.nullable, bound.data_type))
     }
 
     // ---- comparison ----
-
-    /// `left operator right`.
-    pub(super) fn compare(&mut self, left: Bound, symbol: &str, right: Bound, place: Place) -> Bind<Bound> {
-        let (left, right) = self.comparable(left, symbol, right, place)?;
-        if left.is_null() || right.is_null() {
-            return Ok(Bound::constant(Value::Null, SqlType::Boolean, DataType::Boolean));
-        }
-        let nullable = left.nullable || right.nullable;
-        let (left, right) = (self.settled(left)?, self.settled(right)?);
-        let operator = match symbol {
-            "=" => Op::Equal,
-            "<>" => Op::NotEqual,
-            "<" => Op::Less,
-            "<=" => Op::LessEqual,
-            ">" => Op::Greater,
-            _ => Op::GreaterEqual,
-        };
-        Ok(logic(tree::binary(operator, left, right), nullable))
-    }
 
     /// Two values in types that compare with each other.
     pub(super) fn comparable(
@@ -84,7 +55,17 @@ impl Binder<'_> {
         right: Bound,
         place: Place,
     ) -> Bind<(Bound, Bound)> {
-        let operator = self.resolved(symbol, &[&left, &right], place)?;
+        let operator = analysis::resolved::<Self>(symbol, &[&left, &right]);
+        self.aligned(operator.map_err(|error| self.error(error, place))?, left, right)
+    }
+
+    /// Two values in the types in which an operator compares them.
+    pub(super) fn aligned(
+        &mut self,
+        operator: &'static Definition,
+        left: Bound,
+        right: Bound,
+    ) -> Bind<(Bound, Bound)> {
         let [Kind::Is(of_left), Kind::Is(_)] = operator.parameters.as_slice() else {
             return beyond("comparing arrays");
         };
@@ -117,20 +98,6 @@ impl Binder<'_> {
         Ok(Bound::computed(trimmed, SqlType::Text, nullable).at(place))
     }
 
-    /// The operator of the table that takes such operands.
-    pub(super) fn resolved(
-        &self,
-        symbol: &str,
-        operands: &[&Bound],
-        place: Place,
-    ) -> Bind<&'static Definition> {
-        let operands: Vec<Argument<'_>> = operands
-            .iter()
-            .map(|operand| Argument { sql_type: &operand.sql_type, is_named: false })
-            .collect();
-        operator::resolve(symbol, &operands).map_err(|error| self.error(error, place))
-    }
-
     /// An operand, which has the parameter's type if it had none.
     pub(super) fn as_operand(&mut self, bound: Bound, parameter: &Kind) -> Bind<Bound> {
         if !bound.is_unknown() {
@@ -153,33 +120,22 @@ impl Binder<'_> {
 
     // ---- arithmetic ----
 
-    pub(super) fn calculate(&mut self, left: Bound, symbol: &str, right: Bound, place: Place) -> Bind<Bound> {
-        let definition = self.resolved(symbol, &[&left, &right], place)?;
-        let left = self.as_operand(left, &definition.parameters[0])?;
-        let right = self.as_operand(right, &definition.parameters[1])?;
-        match (&definition.body, &definition.returns) {
-            (Body::BuiltIn(BuiltIn::Arithmetic(_)), Kind::Is(sql_type)) => {
-                self.numbers(left, symbol, right, sql_type.clone(), place)
-            }
-            _ => self.moments(left, symbol, right, place),
-        }
-    }
-
-    fn numbers(
+    /// An operation on two numbers.
+    pub(super) fn numbers(
         &mut self,
+        definition: &Definition,
         left: Bound,
-        symbol: &str,
+        operation: Operation,
         right: Bound,
-        sql_type: SqlType,
-        place: Place,
     ) -> Bind<Bound> {
+        let Kind::Is(sql_type) = definition.returns.clone() else { return beyond("a number of any type") };
         let is_double = matches!(sql_type, SqlType::Real | SqlType::Double);
-        let (symbol, operator) = match symbol {
-            "+" => ('+', Op::Add),
-            "-" => ('-', Op::Subtract),
-            "*" => ('*', Op::Multiply),
-            "/" => ('/', Op::Divide),
-            _ => ('%', Op::Modulo),
+        let (symbol, operator) = match operation {
+            Operation::Add => ('+', Op::Add),
+            Operation::Subtract => ('-', Op::Subtract),
+            Operation::Multiply => ('*', Op::Multiply),
+            Operation::Divide => ('/', Op::Divide),
+            Operation::Remainder => ('%', Op::Modulo),
         };
         if symbol == '/' && matches!(sql_type, SqlType::Numeric(_)) && self.lifts && self.writes.is_empty() {
             return beyond("a quotient that is shown: queries have more of its digits");
@@ -206,63 +162,63 @@ impl Binder<'_> {
             false => held::result_type(symbol, left.data_type, right.data_type),
         };
         let value = tree::binary(operator, left.expression, right.expression);
-        Ok(Bound::held_as(value, sql_type, nullable, data_type).at(place))
+        Ok(Bound::held_as(value, sql_type, nullable, data_type))
     }
 
-    fn moments(&mut self, left: Bound, symbol: &str, right: Bound, place: Place) -> Bind<Bound> {
+    pub(super) fn moments(&mut self, left: Bound, symbol: &str, right: Bound) -> Bind<Bound> {
         use Category as C;
         let nullable = left.nullable || right.nullable;
         match (category(&left.sql_type), symbol, category(&right.sql_type)) {
-            (C::Interval, "+", C::Moment) => self.moments(right, symbol, left, place),
+            (C::Interval, "+", C::Moment) => self.moments(right, symbol, left),
             (C::Moment, "+" | "-", C::Interval) => {
                 let Known::Interval(interval) = right.known else {
                     return beyond("an interval that is computed");
                 };
                 let moved = if symbol == "-" { interval.checked_neg() } else { Some(interval) };
                 let Some(interval) = moved else {
-                    return self.fail(b"22008", "interval out of range", place);
+                    return Err(wrong(b"22008", "interval out of range").into());
                 };
-                self.moved(left, interval, place)
+                self.moved(left, interval)
             }
             (C::Interval, "+" | "-", C::Interval) => match (left.known, right.known) {
                 (Known::Interval(left), Known::Interval(right)) => {
                     let right = if symbol == "-" { right.checked_neg() } else { Some(right) };
                     let sum = right.and_then(|right| left.checked_add(right));
                     match sum {
-                        Some(sum) => Ok(Bound::interval(sum).at(place)),
-                        None => self.fail(b"22008", "interval out of range", place),
+                        Some(sum) => Ok(Bound::interval(sum)),
+                        None => Err(wrong(b"22008", "interval out of range").into()),
                     }
                 }
                 _ => beyond("an interval that is computed"),
             },
             (C::Interval, "*", C::Number) => match (left.known, right.value().and_then(Value::as_integer)) {
                 (Known::Interval(interval), Some(by)) => match interval.scaled(|part| part * by as f64) {
-                    Some(interval) => Ok(Bound::interval(interval).at(place)),
-                    None => self.fail(b"22008", "interval out of range", place),
+                    Some(interval) => Ok(Bound::interval(interval)),
+                    None => Err(wrong(b"22008", "interval out of range").into()),
                 },
                 _ => beyond("an interval that is computed"),
             },
-            (C::Number, "*", C::Interval) => self.moments(right, symbol, left, place),
+            (C::Number, "*", C::Interval) => self.moments(right, symbol, left),
             (C::Moment, "+" | "-", C::Number) => {
                 let (left, right) = (self.settled(left)?, self.settled(right)?);
                 let operator = if symbol == "+" { Op::Add } else { Op::Subtract };
                 let value = tree::binary(operator, left, right);
-                Ok(Bound::computed(value, SqlType::Date, nullable).at(place))
+                Ok(Bound::computed(value, SqlType::Date, nullable))
             }
-            (C::Number, "+", C::Moment) => self.moments(right, symbol, left, place),
+            (C::Number, "+", C::Moment) => self.moments(right, symbol, left),
             (C::Moment, "-", C::Moment)
                 if left.sql_type == SqlType::Date && right.sql_type == SqlType::Date =>
             {
                 let (left, right) = (self.settled(left)?, self.settled(right)?);
                 let days = tree::binary(Op::Subtract, left, right);
-                Ok(Bound::computed(days, SqlType::Int, nullable).at(place))
+                Ok(Bound::computed(days, SqlType::Int, nullable))
             }
             _ => beyond(format!("{} {symbol} {}", left.sql_type, right.sql_type)),
         }
     }
 
     /// A moment moved by an interval; by whole days a program does it, else it must be known.
-    fn moved(&mut self, bound: Bound, interval: Interval, place: Place) -> Bind<Bound> {
+    fn moved(&mut self, bound: Bound, interval: Interval) -> Bind<Bound> {
         if bound.sql_type == SqlType::TimestampTz {
             self.in_utc()?;
         }
@@ -272,10 +228,8 @@ impl Binder<'_> {
         };
         if let Some(micros) = bound.value().and_then(calendar::moment_of_value) {
             return match interval.after(micros) {
-                Some(micros) => {
-                    Ok(Bound::constant(Value::Timestamp(micros), sql_type, DataType::Timestamp).at(place))
-                }
-                None => self.fail(b"22008", "timestamp out of range", place),
+                Some(micros) => Ok(Bound::constant(Value::Timestamp(micros), sql_type, DataType::Timestamp)),
+                None => Err(wrong(b"22008", "timestamp out of range").into()),
             };
         }
         self.moved_later(bound, interval, sql_type)
@@ -283,20 +237,12 @@ impl Binder<'_> {
 
     // ---- texts ----
 
-    pub(super) fn concatenate(&mut self, left: Bound, right: Bound, place: Place) -> Bind<Bound> {
-        let operator = self.resolved("||", &[&left, &right], place)?;
-        let to = match (&operator.body, operator.parameters.first()) {
-            (Body::BuiltIn(BuiltIn::Concatenation), _) => SqlType::Text,
-            (_, Some(Kind::Is(SqlType::Bytea))) => SqlType::Bytea,
-            _ => return beyond("joining values of json or arrays"),
-        };
-        if [&left, &right].iter().any(|side| side.sql_type == SqlType::Bytea && to == SqlType::Text) {
-            return beyond("bytes as text");
-        }
+    /// Texts or bytes as one, end to end.
+    pub(super) fn joined_end_to_end(&mut self, left: Bound, right: Bound, to: &SqlType) -> Bind<Bound> {
         let mut sides = Vec::new();
         for side in [left, right] {
-            let side = if side.is_unknown() { self.resolve(side, &to)? } else { side };
-            sides.push(self.convert(side, &to, Context::Assignment)?);
+            let side = if side.is_unknown() { self.resolve(side, to)? } else { side };
+            sides.push(self.convert(side, to, Context::Assignment)?);
         }
         let nullable = sides.iter().any(|side| side.nullable);
         let mut joined: Option<Expression> = None;
@@ -307,7 +253,7 @@ impl Binder<'_> {
                 Some(left) => tree::binary(Op::Concatenate, left, side),
             });
         }
-        Ok(Bound::computed(joined.unwrap_or_else(tree::null), to, nullable).at(place))
+        Ok(Bound::computed(joined.unwrap_or_else(tree::null), to.clone(), nullable))
     }
 }
 

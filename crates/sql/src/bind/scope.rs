@@ -222,26 +222,26 @@ impl Binder<'_> {
     }
 
     /// A name as an expression.
-    pub(super) fn column_or_variable(&mut self, path: &[String], place: Place) -> Bind<Option<Bound>> {
-        Ok(match self.lookup(path, place)? {
-            Some(Found::Variable(bound)) => Some(bound.at(place)),
+    pub(super) fn column_or_variable(&self, path: &[String]) -> Bind<Option<Bound>> {
+        Ok(match self.lookup(path, Place::none())? {
+            Some(Found::Variable(bound)) => Some(bound),
             Some(Found::Column { out, relation, column }) => {
                 let scope = &self.scopes[self.scopes.len() - 1 - out];
-                Some(scope.relations[relation].value(column)?.at(place))
+                Some(scope.relations[relation].value(column)?)
             }
             None => None,
         })
     }
 
     /// That there is no such column.
-    pub(super) fn unknown_column(&self, path: &[String], place: Place) -> Stop {
+    pub(super) fn unknown_column(&self, path: &[String]) -> Stop {
         let relations = || self.scopes.iter().flat_map(|scope| &scope.relations);
         if let [.., name, column] = path {
             if relations().any(|relation| relation.name == *name) {
-                return self.error(wrong(b"42703", format!("column {name}.{column} does not exist")), place);
+                return wrong(b"42703", format!("column {name}.{column} does not exist")).into();
             }
             let message = format!("missing FROM-clause entry for table \"{name}\"");
-            return self.error(wrong(b"42P01", message), place);
+            return wrong(b"42P01", message).into();
         }
         let name = path.last().map_or("", String::as_str);
         if relations().any(|relation| relation.name == *name) {
@@ -250,6 +250,6 @@ impl Binder<'_> {
         if matches!(name, "ctid" | "xmin" | "xmax" | "cmin" | "cmax" | "tableoid") {
             return Stop::Beyond(format!("system column {name}"));
         }
-        self.error(wrong(b"42703", format!("column \"{name}\" does not exist")), place)
+        wrong(b"42703", format!("column \"{name}\" does not exist")).into()
     }
 }

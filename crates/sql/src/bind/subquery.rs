@@ -3,9 +3,9 @@
 use super::binder::Binder;
 use super::bound::Bound;
 use super::expression::logic;
-use super::stop::{Bind, Place, beyond};
+use super::stop::{Bind, Place, beyond, wrong};
 use super::tree;
-use crate::analysis::row_of;
+use crate::analysis::{self, row_of};
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_value::DataType;
 use sqlparser::ast::{self, Expr};
@@ -78,13 +78,7 @@ impl<'a> Binder<'a> {
     }
 
     /// `operand IN (SELECT ...)`: null if there is no equal value but a null.
-    pub(super) fn among_rows(
-        &mut self,
-        operand: &Expr,
-        query: &ast::Query,
-        negated: bool,
-        place: Place,
-    ) -> Bind<Bound> {
+    pub(super) fn among_rows(&mut self, operand: &Expr, query: &ast::Query, negated: bool) -> Bind<Bound> {
         let operands: Vec<&Expr> = match row_of(operand) {
             Some(fields) => fields.iter().collect(),
             None => vec![operand],
@@ -103,11 +97,11 @@ impl<'a> Binder<'a> {
                         true => "subquery has too few columns",
                         false => "subquery has too many columns",
                     };
-                    return binder.fail(b"42601", message, place);
+                    return Err(wrong(b"42601", message).into());
                 }
                 let mut all: Option<Bound> = None;
                 for (bound, value) in bounds.iter().zip(values) {
-                    let equal = binder.compare(bound.clone(), "=", value, place)?;
+                    let equal = analysis::infix(binder, bound.clone(), "=", value)?;
                     all = Some(match all {
                         None => equal,
                         Some(all) => binder.logical(Op::And, all, equal)?,

@@ -97,7 +97,20 @@ pub fn definitions() -> Vec<Definition> {
             Ok(Value::Timestamp(c.environment.style.moment(local)))
         }),
         define("to_timestamp(float8) timestamptz", |a, _| {
-            Ok(Value::Timestamp((double_at(a, 0) * 1e6).round() as i64))
+            // The seconds from 1970 to 2000, which PostgreSQL counts from; its first day, in 4714 BC.
+            const EPOCH: i64 = 946_684_800;
+            const FIRST: f64 = -210_866_803_200.0;
+            let seconds = double_at(a, 0);
+            if seconds.is_nan() {
+                return Err(Error::new(SqlState::DATETIME_OVERFLOW, "timestamp cannot be NaN"));
+            }
+            if seconds.is_infinite() {
+                return Ok(Value::Timestamp(if seconds > 0.0 { i64::MAX } else { i64::MIN }));
+            }
+            let micros = ((seconds - EPOCH as f64) * 1e6).round_ties_even();
+            let moment = (micros as i64).checked_add(EPOCH * calendar::SECOND_MICROS);
+            let moment = moment.filter(|_| seconds >= FIRST && micros.abs() < i64::MAX as f64);
+            moment.map(Value::Timestamp).ok_or_else(|| calendar::out_of_range("timestamp"))
         }),
         define("to_number(text, text) numeric", |a, call| {
             let digits: String =

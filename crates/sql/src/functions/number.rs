@@ -70,6 +70,7 @@ pub fn definitions() -> Vec<Definition> {
                 |m, s| if s > digits { (m / power(s - digits), digits) } else { (m, s) },
             )))
         }),
+        define("mod(smallint, smallint) smallint", |a, _| remainder(a).map(|v| Value::SmallInt(v as i16))),
         define("mod(int, int) int", |a, _| remainder(a).map(|v| Value::Int(v as i32))),
         define("mod(bigint, bigint) bigint", |a, _| remainder(a).map(Value::BigInt)),
         define("mod(numeric, numeric) numeric", |a, _| {

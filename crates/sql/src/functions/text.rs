@@ -258,10 +258,13 @@ pub fn definitions() -> Vec<Definition> {
             Ok(Value::Bytea(joined))
         }),
         define("unistr(text) text", |a, _| Ok(a[0].clone())),
-        define("gen_random_uuid() uuid volatile", |_, _| {
-            Ok(Value::Bytea(uuid::Uuid::new_v4().as_bytes().to_vec()))
-        }),
+        define("gen_random_uuid() uuid volatile", |_, _| Ok(random_uuid())),
+        define("uuid_generate_v4() uuid volatile", |_, _| Ok(random_uuid())),
     ]
+}
+
+fn random_uuid() -> Value {
+    Value::Bytea(uuid::Uuid::new_v4().as_bytes().to_vec())
 }
 
 /// Whether a regular expression is found in a text.

@@ -2,7 +2,7 @@
 
 use super::aggregate::{is_aggregate, is_window_function};
 use super::{Binder, Flavor, Named, Sight, Typed, parts_of};
-use crate::analysis::Sense;
+use crate::analysis::{self, BackEnd, Choice, Sense};
 use crate::functions::resolution::{self, Argument, Unresolved};
 use crate::functions::{Call, Definition, Kind};
 use crate::query::failure::{inbound, unsupported};
@@ -62,7 +62,8 @@ impl Binder<'_> {
         if call.over.is_some() {
             let arguments = self.arguments(list)?;
             if !is_set_returning(&name) {
-                self.resolve(&name, &arguments)?;
+                resolution::resolve(&name, &given(&arguments))
+                    .map_err(|why| self.unresolved(&name, why, &arguments))?;
             }
             return Err(Error::new(
                 SqlState(*b"42809"),
@@ -83,8 +84,6 @@ impl Binder<'_> {
             return Err(self.no_function(&path.join("."), &arguments));
         }
         match name.as_str() {
-            "coalesce" | "greatest" | "least" => self.choice(&name, arguments),
-            "nullif" => self.null_if(arguments),
             _ if is_set_returning(&name) => {
                 self.refuse_set_here()?;
                 let array = self.set_returning(&name, arguments)?;
@@ -166,8 +165,7 @@ impl Binder<'_> {
 
     /// A call of a function of the table, by the overload that fits best.
     pub(super) fn function(&mut self, name: &str, arguments: Vec<Typed>) -> Result<Typed> {
-        let definition = self.resolve(name, &arguments)?;
-        self.apply(definition, arguments, None)
+        analysis::function(self, name, arguments)
     }
 
     /// A call of a function whose result type is said.
@@ -177,16 +175,9 @@ impl Binder<'_> {
         arguments: Vec<Typed>,
         returns: SqlType,
     ) -> Result<Typed> {
-        let definition = self.resolve(name, &arguments)?;
-        self.apply(definition, arguments, Some(returns))
-    }
-
-    fn resolve(&self, name: &str, arguments: &[Typed]) -> Result<&'static Definition> {
-        let given = given(arguments);
-        resolution::resolve(name, &given).map_err(|why| match why {
-            Unresolved::Missing => self.no_function(name, arguments),
-            Unresolved::Ambiguous => why.error(name, &given),
-        })
+        let definition = resolution::resolve(name, &given(&arguments));
+        let definition = definition.map_err(|why| self.unresolved(name, why, &arguments))?;
+        Binder::apply(self, definition, arguments, Some(returns))
     }
 
     pub(super) fn apply(
@@ -247,53 +238,27 @@ impl Binder<'_> {
         Ok(Typed::new(RowFunction::expression(definition, call, arguments), returns))
     }
 
-    pub(super) fn choice(&mut self, name: &str, arguments: Vec<Typed>) -> Result<Typed> {
-        let common = self.common_of(arguments.iter().map(|typed| &typed.sql_type), &name.to_uppercase())?;
-        if matches!(common, SqlType::Interval | SqlType::Array(_)) && name != "coalesce" {
-            let arguments = arguments.into_iter().map(|typed| self.coerce(typed, &common));
-            let arguments = arguments.collect::<Result<_>>()?;
-            return self.function_returning(&format!("fabius_{name}"), arguments, common);
+    /// `COALESCE`, `GREATEST`, `LEAST`.
+    pub(super) fn chosen(&mut self, choice: Choice, values: Vec<Typed>) -> Result<Typed> {
+        let common = self.common_of(values.iter().map(|typed| &typed.sql_type), choice.word())?;
+        let values = values.into_iter().map(|typed| self.coerce(typed, &common));
+        let values: Vec<Typed> = values.collect::<Result<_>>()?;
+        if matches!(common, SqlType::Interval | SqlType::Array(_)) && choice != Choice::Coalesce {
+            let function = if choice == Choice::Least { "fabius_least" } else { "fabius_greatest" };
+            return self.function_returning(function, values, common);
         }
-        let arguments =
-            arguments.into_iter().map(|typed| self.coerce(typed, &common).map(|typed| typed.expr));
-        let arguments: Vec<Expr> = arguments.collect::<Result<_>>()?;
-        if name == "coalesce" {
-            refuse_sets(&arguments, "COALESCE")?;
+        let mut values: Vec<Expr> = values.into_iter().map(|typed| typed.expr).collect();
+        if choice == Choice::Coalesce {
+            refuse_sets(&values, choice.word())?;
         }
         use datafusion::functions::core::expr_fn;
-        let expr = match (name, arguments.len()) {
-            (_, 0) => return Err(Error::new(SqlState::SYNTAX_ERROR, format!("{name} needs an argument"))),
-            (_, 1) => arguments.into_iter().next().unwrap_or_default(),
-            ("coalesce", _) => expr_fn::coalesce(arguments),
-            ("greatest", _) => expr_fn::greatest(arguments),
-            _ => expr_fn::least(arguments),
+        let expr = match (choice, values.len()) {
+            (_, 1) => values.remove(0),
+            (Choice::Coalesce, _) => expr_fn::coalesce(values),
+            (Choice::Greatest, _) => expr_fn::greatest(values),
+            (Choice::Least, _) => expr_fn::least(values),
         };
         Ok(Typed::new(expr, common))
-    }
-
-    fn null_if(&mut self, arguments: Vec<Typed>) -> Result<Typed> {
-        let mut arguments = arguments.into_iter();
-        let (Some(value), Some(other), None) = (arguments.next(), arguments.next(), arguments.next()) else {
-            return Err(Error::new(SqlState::SYNTAX_ERROR, "NULLIF has two arguments"));
-        };
-        // Its type is that of the left side of `=`.
-        let operator = self.resolved("=", &[&value, &other])?;
-        let value = match &operator.parameters[0] {
-            Kind::Is(sql_type) if resolution::is_exact(sql_type, &value.sql_type) => value,
-            // No type has characters of any length that are padded to none.
-            Kind::Is(SqlType::Char(_)) => self.cast(value, &SqlType::Text)?,
-            Kind::Is(sql_type) => self.cast(value, sql_type)?,
-            Kind::Array if value.sql_type != SqlType::Unknown => value,
-            _ => self.known(value)?,
-        };
-        let equal = self.comparison(value.clone(), "=", other)?;
-        let null = crate::query::arrow_column::scalar(&fabius_value::Value::Null, &value.sql_type)?;
-        let case = Case::new(
-            None,
-            vec![(Box::new(equal.expr), Box::new(Expr::Literal(null, None)))],
-            Some(Box::new(value.expr)),
-        );
-        Ok(Typed::new(Expr::Case(case), value.sql_type))
     }
 
     /// The array that a set-returning function's rows come from.
@@ -392,8 +357,8 @@ impl Binder<'_> {
 }
 
 /// Arguments as far as they have a say in what is called.
-fn given(arguments: &[Typed]) -> Vec<Argument<'_>> {
-    arguments.iter().map(Typed::argument).collect()
+pub(super) fn given(arguments: &[Typed]) -> Vec<Argument<'_>> {
+    arguments.iter().map(Binder::argument_of).collect()
 }
 
 /// The scale of a function's numeric result.

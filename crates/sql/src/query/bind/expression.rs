@@ -1,15 +1,20 @@
 //! Expressions of queries.
 
+use super::call::given;
+use super::operator::plain_binary;
 use super::scope::Named;
 use super::subquery::nested;
 use super::{Binder, Flavor, Typed, folded, parts_of};
-use crate::analysis::{self, BackEnd, Like, Many, Sense};
+use crate::analysis::{self, BackEnd, Choice, Comparison, Like, Many, Sense};
+use crate::functions::Definition;
+use crate::functions::operator::Operation;
+use crate::functions::resolution::{Argument, Unresolved};
 use crate::interval::{self, Interval};
 use crate::number_literal;
 use crate::query::arrow_column::scalar;
 use crate::query::failure::unsupported;
 use crate::sql_type::SqlType;
-use datafusion::logical_expr::expr::{Case, Exists, Placeholder};
+use datafusion::logical_expr::expr::{self, Case, Exists, Placeholder};
 use datafusion::logical_expr::{Expr, Operator};
 use datafusion::scalar::ScalarValue;
 use fabius_value::{Error, Result, SqlState, Value};
@@ -21,10 +26,6 @@ const DIMENSIONS: usize = 6;
 impl BackEnd for Binder<'_> {
     type Value = Typed;
     type Stop = Error;
-
-    fn wrong(&self, error: Error, _: &ast::Expr) -> Error {
-        error
-    }
 
     fn declined(&self, what: String) -> Error {
         unsupported(format!("{what} is not supported"))
@@ -40,22 +41,22 @@ impl BackEnd for Binder<'_> {
         analyse(self)
     }
 
-    fn type_of(value: &Typed) -> &SqlType {
-        &value.sql_type
+    fn argument_of(value: &Typed) -> Argument<'_> {
+        Argument { sql_type: &value.sql_type, is_named: matches!(value.flavor, Flavor::Named(_)) }
     }
 
-    fn column(&mut self, path: &[String], _: &ast::Expr) -> Result<Option<Typed>> {
+    fn column(&mut self, path: &[String]) -> Result<Option<Typed>> {
         self.find_column(path)
     }
 
-    fn no_column(&self, path: &[String], _: &ast::Expr) -> Error {
+    fn no_column(&self, path: &[String]) -> Error {
         Binder::no_column(self, path)
     }
 
-    fn literal(&mut self, literal: &ast::ValueWithSpan, _: &ast::Expr) -> Result<Typed> {
+    fn literal(&mut self, literal: &ast::ValueWithSpan) -> Result<Typed> {
         use ast::Value as V;
         Ok(match &literal.value {
-            V::Null => Typed::literal(ScalarValue::Utf8(None), SqlType::Unknown),
+            V::Null => self.unknown(None),
             V::Boolean(value) => Typed::literal(ScalarValue::Boolean(Some(*value)), SqlType::Boolean),
             V::Number(text, _) => return number(text),
             V::Placeholder(id) => {
@@ -78,46 +79,102 @@ impl BackEnd for Binder<'_> {
         })
     }
 
-    fn negative(&mut self, literal: &ast::ValueWithSpan, _: &ast::Expr) -> Result<Typed> {
+    fn negative(&mut self, literal: &ast::ValueWithSpan) -> Result<Typed> {
         match &literal.value {
             ast::Value::Number(text, _) => number(&format!("-{text}")),
             other => Err(unsupported(format!("the number {other} is not supported"))),
         }
     }
 
-    fn text(&mut self, text: &str) -> Typed {
-        unknown(text)
+    fn unknown(&mut self, text: Option<&str>) -> Typed {
+        Typed::literal(ScalarValue::Utf8(text.map(str::to_string)), SqlType::Unknown)
     }
 
-    fn interval(&mut self, interval: Interval, _: &ast::Expr) -> Result<Typed> {
+    fn interval(&mut self, interval: Interval) -> Result<Typed> {
         self.coerce(unknown(&interval::write(interval)), &SqlType::Interval)
     }
 
-    fn typed(&mut self, value: Typed, to: &SqlType) -> Result<Typed> {
-        self.coerce(value, to)
+    fn converted(&mut self, value: Typed, to: &SqlType) -> Result<Typed> {
+        Binder::cast(self, value, to)
     }
 
-    fn cast(&mut self, operand: &ast::Expr, to: &ast::DataType, _: &ast::Expr) -> Result<Typed> {
+    fn cast(&mut self, operand: &ast::Expr, to: &ast::DataType) -> Result<Typed> {
         self.cast_to(operand, to)
     }
 
-    fn prefix(&mut self, symbol: &str, operand: Typed, _: &ast::Expr) -> Result<Typed> {
-        self.prefix_operator(symbol, operand)
+    fn paired(&mut self, left: Typed, right: Typed) -> Result<[Typed; 2]> {
+        let left = self.named_operand(left, &right)?;
+        let right = self.named_operand(right, &left)?;
+        Ok([left, right])
     }
 
-    fn infix(&mut self, left: Typed, symbol: &str, right: Typed, _: &ast::Expr) -> Result<Typed> {
-        self.operator(left, symbol, right)
+    fn compared(
+        &mut self,
+        operator: &'static Definition,
+        left: Typed,
+        comparison: Comparison,
+        right: Typed,
+    ) -> Result<Typed> {
+        Binder::compared(self, operator, left, comparison, right)
     }
 
-    fn distinct(&mut self, left: Typed, right: Typed, negated: bool, _: &ast::Expr) -> Result<Typed> {
-        self.comparison(left, if negated { "is not distinct from" } else { "is distinct from" }, right)
+    fn calculated(
+        &mut self,
+        operator: &'static Definition,
+        left: Typed,
+        operation: Operation,
+        right: Typed,
+    ) -> Result<Typed> {
+        self.arithmetic(operator, left, operation, right)
     }
 
-    fn like(&mut self, text: Typed, like: Like<Typed>, _: &ast::Expr) -> Result<Typed> {
-        Binder::like(self, text, like)
+    fn negated(&mut self, operand: Typed) -> Result<Typed> {
+        let zero = match operand.sql_type {
+            SqlType::Real | SqlType::Double => {
+                return Ok(Typed::new(Expr::Negative(Box::new(operand.expr)), operand.sql_type));
+            }
+            SqlType::SmallInt => Typed::literal(ScalarValue::Int16(Some(0)), SqlType::SmallInt),
+            _ => Typed::literal(ScalarValue::Int32(Some(0)), SqlType::Int),
+        };
+        analysis::infix(self, zero, "-", operand)
     }
 
-    fn in_list(&mut self, value: Typed, items: Vec<Typed>, negated: bool, _: &ast::Expr) -> Result<Typed> {
+    fn concatenated(&mut self, left: Typed, right: Typed) -> Result<Typed> {
+        let (left, right) = (self.converted(left, &SqlType::Text)?, self.converted(right, &SqlType::Text)?);
+        Ok(Typed::new(plain_binary(left.expr, Operator::StringConcat, right.expr), SqlType::Text))
+    }
+
+    fn like(&mut self, text: Typed, like: Like<Typed>) -> Result<Typed> {
+        let (text, mut pattern) =
+            (self.converted(text, &SqlType::Text)?, self.converted(like.pattern, &SqlType::Text)?);
+        if let Some(escape) = like.escape {
+            pattern = self.function("like_escape", vec![pattern, escape])?;
+        }
+        let (text, pattern) = (Box::new(text.expr), Box::new(pattern.expr));
+        let like = expr::Like::new(like.is_negated, text, pattern, None, like.ignores_case);
+        Ok(Typed::new(Expr::Like(like), SqlType::Boolean))
+    }
+
+    fn apply(&mut self, definition: &'static Definition, arguments: Vec<Typed>) -> Result<Typed> {
+        Binder::apply(self, definition, arguments, None)
+    }
+
+    fn unresolved(&self, name: &str, why: Unresolved, arguments: &[Typed]) -> Error {
+        match why {
+            Unresolved::Missing => self.no_function(name, arguments),
+            Unresolved::Ambiguous => why.error(name, &given(arguments)),
+        }
+    }
+
+    fn choice(&mut self, choice: Choice, values: Vec<Typed>) -> Result<Typed> {
+        self.chosen(choice, values)
+    }
+
+    fn call(&mut self, call: &ast::Function) -> Result<Typed> {
+        Binder::call(self, call)
+    }
+
+    fn in_list(&mut self, value: Typed, items: Vec<Typed>, negated: bool) -> Result<Typed> {
         self.among(value, items, negated)
     }
 
@@ -167,19 +224,11 @@ impl BackEnd for Binder<'_> {
         Ok(Typed::new(Expr::Case(Case::new(None, pairs, otherwise)), common))
     }
 
-    fn function(&mut self, name: &str, arguments: Vec<Typed>, _: &ast::Expr) -> Result<Typed> {
-        Binder::function(self, name, arguments)
-    }
-
-    fn call(&mut self, call: &ast::Function, _: &ast::Expr) -> Result<Typed> {
-        Binder::call(self, call)
-    }
-
     fn array(&mut self, elements: Vec<Typed>) -> Result<Typed> {
         Binder::array(self, elements)
     }
 
-    fn access(&mut self, root: &ast::Expr, chain: &[ast::AccessExpr], _: &ast::Expr) -> Result<Typed> {
+    fn access(&mut self, root: &ast::Expr, chain: &[ast::AccessExpr]) -> Result<Typed> {
         Binder::access(self, root, chain)
     }
 
@@ -189,7 +238,6 @@ impl BackEnd for Binder<'_> {
         symbol: &str,
         array: &ast::Expr,
         is_any: bool,
-        _: &ast::Expr,
     ) -> Result<Typed> {
         let (value, array) = (self.expression(left)?, self.expression(array)?);
         self.array_comparison(value, symbol, array, is_any)
@@ -217,7 +265,7 @@ impl BackEnd for Binder<'_> {
         self.once(whole, sense, |binder| Binder::in_subquery(binder, left, query, negated, sense))
     }
 
-    fn equal_row(&mut self, left: &ast::Expr, query: &ast::Query, _: &ast::Expr) -> Result<Typed> {
+    fn equal_row(&mut self, left: &ast::Expr, query: &ast::Query) -> Result<Typed> {
         Binder::in_subquery(self, left, query, false, Sense::Value)
     }
 

@@ -1,11 +1,11 @@
 //! Values in lists: `IN (...)`, and `ANY` and `ALL` of arrays and subqueries.
 
-use super::operator::negated;
 use super::{Binder, Flavor, Typed};
+use crate::analysis::{self, BackEnd};
 use crate::query::failure::unsupported;
 use crate::sql_type::SqlType;
+use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::expr::InList;
-use datafusion::logical_expr::{Expr, Operator};
 use datafusion::scalar::ScalarValue;
 use fabius_value::{Error, Result, SqlState};
 
@@ -20,10 +20,10 @@ impl Binder<'_> {
         let common =
             types.try_fold(value.sql_type.clone(), |common, of| super::coerce::common_type(&common, of));
         let Some(mut common) = common.filter(|_| !matches!(value.flavor, Flavor::Named(_))) else {
-            let equal = items.into_iter().map(|item| Ok(self.comparison(value.clone(), "=", item)?.expr));
-            let equal = equal.collect::<Result<Vec<_>>>()?;
-            let any = Typed::new(self.chained(equal, Operator::Or), SqlType::Boolean);
-            return Ok(if not { negated(any) } else { any });
+            let equal = items.into_iter().map(|item| self.operator(value.clone(), "=", item));
+            let equal = equal.collect::<Result<_>>()?;
+            let any = self.joined(equal, false)?;
+            return if not { self.not(any) } else { Ok(any) };
         };
         if common == SqlType::Unknown {
             common = SqlType::Text;
@@ -35,18 +35,16 @@ impl Binder<'_> {
             let item = self.coerce(item, &common)?;
             match is_constant(&item.expr) && common != SqlType::Interval {
                 true => list.push(item.expr),
-                false => equal.push(self.comparison(value.clone(), "=", item)?.expr),
+                false => equal.push(self.operator(value.clone(), "=", item)?),
             }
         }
-        if equal.is_empty() {
-            let list = InList::new(Box::new(value.expr), list, not);
-            return Ok(Typed::new(Expr::InList(list), SqlType::Boolean));
+        let is_all = equal.is_empty();
+        if is_all || !list.is_empty() {
+            let list = InList::new(Box::new(value.expr), list, not && is_all);
+            equal.push(Typed::new(Expr::InList(list), SqlType::Boolean));
         }
-        if !list.is_empty() {
-            equal.push(Expr::InList(InList::new(Box::new(value.expr), list, false)));
-        }
-        let any = Typed::new(self.chained(equal, Operator::Or), SqlType::Boolean);
-        Ok(if not { negated(any) } else { any })
+        let any = self.joined(equal, false)?;
+        if not && !is_all { self.not(any) } else { Ok(any) }
     }
 
     /// `value name ANY (array)`, or `ALL`.
@@ -69,7 +67,7 @@ impl Binder<'_> {
             SqlType::Unknown => value.sql_type.clone(),
             SqlType::Array(element) => {
                 let one = Typed::new(array.expr.clone(), element.as_ref().clone());
-                self.resolved(name, &[&value, &one])?;
+                analysis::resolved::<Self>(name, &[&value, &one])?;
                 super::coerce::common_type(&value.sql_type, element).unwrap_or(one.sql_type)
             }
             _ => {

@@ -55,6 +55,7 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::expr::Sort;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// How deep queries may be nested in each other.
@@ -137,6 +138,8 @@ pub(super) struct Binder<'a> {
     is_relation: bool,
     /// Whether the `FROM` that is bound has to tell which rows outer joins have not found.
     has_whole_rows: bool,
+    /// Names of columns that relations of queries within the outermost one have.
+    names_within: HashSet<String>,
     next: usize,
     depth: usize,
     /// Conditions in chains that DataFusion sees, so far.
@@ -158,6 +161,7 @@ impl<'a> Binder<'a> {
             is_operand: false,
             is_relation: false,
             has_whole_rows: false,
+            names_within: HashSet::new(),
             next: 0,
             depth: 0,
             conditions: 0,

@@ -1,7 +1,6 @@
 //! Names in scope: what SQL calls a plan's columns.
 
 use super::Binder;
-use crate::functions::resolution::Argument;
 use crate::sql_type::SqlType;
 use datafusion::common::Column;
 use datafusion::logical_expr::Expr;
@@ -80,11 +79,6 @@ pub(in crate::query) struct Typed {
 impl Typed {
     pub(in crate::query) fn new(expr: Expr, sql_type: SqlType) -> Typed {
         Typed { expr, sql_type, flavor: Flavor::Plain, origin: (0, 0) }
-    }
-
-    /// What it says, as an operand or argument, of which operator or function is called.
-    pub(super) fn argument(&self) -> Argument<'_> {
-        Argument { sql_type: &self.sql_type, is_named: matches!(self.flavor, Flavor::Named(_)) }
     }
 
     /// A literal whose type is settled.

@@ -112,7 +112,7 @@ impl Binder<'_> {
                     if has_asking_key(having, &select.group_by) { Sense::Value } else { Sense::Truth };
                 let typed = analysis::expression(self, having, sense)?;
                 super::call::refuse_sets([&typed.expr], "HAVING")?;
-                Some(analysis::condition(self, typed, "HAVING", having)?.expr)
+                Some(analysis::condition(self, typed, "HAVING")?.expr)
             }
             None => None,
         };

@@ -27,6 +27,9 @@ const KEPT: usize = 16;
 impl Binder<'_> {
     /// Binds a query in here: it sees the columns of the queries around it.
     pub(super) fn subquery(&mut self, query: &ast::Query) -> Result<Relation> {
+        if self.levels.len() == 1 {
+            self.names_within.clear();
+        }
         self.deeper(|binder| binder.query(query))
     }
 
@@ -121,7 +124,7 @@ impl Binder<'_> {
                 value = self.seen_within(own, value);
             }
             let value = Typed { expr: self.to_outer(&value), ..value };
-            let one = self.comparison(value, "=", column.typed())?.expr;
+            let one = self.operator(value, "=", column.typed())?.expr;
             equal = Some(match equal {
                 None => one,
                 Some(before) => plain_binary(before, Operator::And, one),

@@ -1,0 +1,105 @@
+//! Operators: which of the table is meant, and what it is to a back end.
+
+use super::back_end::{BackEnd, Comparison, Like};
+use crate::functions::operator::{self, BuiltIn, like_symbol};
+use crate::functions::{Body, Definition, Kind};
+use crate::sql_type::SqlType;
+use fabius_value::{Error, SqlState};
+
+/// `left symbol right`
+pub(crate) fn infix<E: BackEnd>(
+    end: &mut E,
+    left: E::Value,
+    symbol: &str,
+    right: E::Value,
+) -> Result<E::Value, E::Stop> {
+    let [left, right] = end.paired(left, right)?;
+    let operator = resolved::<E>(symbol, &[&left, &right])?;
+    match operator.body {
+        Body::BuiltIn(BuiltIn::Comparison) => {
+            let comparison = Comparison::of_symbol(symbol).unwrap_or(Comparison::Equal);
+            end.compared(operator, left, comparison, right)
+        }
+        Body::BuiltIn(BuiltIn::Arithmetic(operation)) => {
+            let left = operand(end, left, &operator.parameters[0])?;
+            let right = operand(end, right, &operator.parameters[1])?;
+            end.calculated(operator, left, operation, right)
+        }
+        Body::BuiltIn(BuiltIn::Like { ignores_case, is_negated }) => {
+            end.like(left, Like { pattern: right, escape: None, ignores_case, is_negated })
+        }
+        Body::BuiltIn(BuiltIn::Concatenation) => end.concatenated(left, right),
+        _ => end.apply(operator, vec![left, right]),
+    }
+}
+
+/// `symbol operand`
+pub(crate) fn prefix<E: BackEnd>(end: &mut E, symbol: &str, value: E::Value) -> Result<E::Value, E::Stop> {
+    let operator = resolved::<E>(symbol, &[&value])?;
+    match operator.body {
+        Body::BuiltIn(BuiltIn::Identity) => operand(end, value, &operator.parameters[0]),
+        Body::BuiltIn(BuiltIn::Negation) => {
+            let value = operand(end, value, &operator.parameters[0])?;
+            end.negated(value)
+        }
+        _ => end.apply(operator, vec![value]),
+    }
+}
+
+/// `left IS [NOT] DISTINCT FROM right`
+pub(crate) fn distinct<E: BackEnd>(
+    end: &mut E,
+    left: E::Value,
+    right: E::Value,
+    negated: bool,
+) -> Result<E::Value, E::Stop> {
+    let [left, right] = end.paired(left, right)?;
+    let operator = resolved::<E>("=", &[&left, &right])?;
+    let comparison = if negated { Comparison::NotDistinct } else { Comparison::Distinct };
+    end.compared(operator, left, comparison, right)
+}
+
+/// `text [NOT] LIKE pattern`
+pub(super) fn like<E: BackEnd>(
+    end: &mut E,
+    text: E::Value,
+    like: Like<E::Value>,
+) -> Result<E::Value, E::Stop> {
+    resolved::<E>(like_symbol(like.ignores_case, like.is_negated), &[&text, &like.pattern])?;
+    end.like(text, like)
+}
+
+/// The operator of the table that takes such operands.
+pub(crate) fn resolved<E: BackEnd>(
+    symbol: &str,
+    operands: &[&E::Value],
+) -> Result<&'static Definition, Error> {
+    let operands: Vec<_> = operands.iter().map(|operand| E::argument_of(operand)).collect();
+    operator::resolve(symbol, &operands)
+}
+
+/// An operand, which has the operator's type if it had none.
+pub(super) fn operand<E: BackEnd>(
+    end: &mut E,
+    value: E::Value,
+    parameter: &Kind,
+) -> Result<E::Value, E::Stop> {
+    match parameter {
+        Kind::Is(sql_type) if *E::argument_of(&value).sql_type == SqlType::Unknown => {
+            end.converted(value, sql_type)
+        }
+        _ => Ok(value),
+    }
+}
+
+/// A value as a condition of `what`; 42804 if it is of another type.
+pub(crate) fn condition<E: BackEnd>(end: &mut E, value: E::Value, what: &str) -> Result<E::Value, E::Stop> {
+    match E::argument_of(&value).sql_type {
+        SqlType::Boolean => Ok(value),
+        SqlType::Unknown => end.converted(value, &SqlType::Boolean),
+        other => {
+            let message = format!("argument of {what} must be type boolean, not type {other}");
+            Err(Error::new(SqlState::DATATYPE_MISMATCH, message).into())
+        }
+    }
+}
