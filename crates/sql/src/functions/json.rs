@@ -134,6 +134,7 @@ pub fn definitions() -> Vec<Definition> {
             change(&mut json, &path_at(a, 1), &mut |_| Some(new.clone()), makes_new);
             Ok(Value::Text(printed(&json)))
         }),
+        define("jsonb_set_lax(jsonb, text[], jsonb, bool?, text?) jsonb null", set_lax),
         define("jsonb_insert(jsonb, text[], jsonb, bool?) jsonb", |a, _| {
             let (mut json, new) = (parsed(a, 0)?, parsed(a, 2)?);
             insert(&mut json, &path_at(a, 1), new, truth_at(a, 3))?;
@@ -184,6 +185,37 @@ pub fn definitions() -> Vec<Definition> {
             Ok(Value::Text(format!("{{{}}}", fields.collect::<Vec<_>>().join(","))))
         }),
     ]
+}
+
+/// `jsonb_set`, which is told what a null as the new value means.
+fn set_lax(a: &[Value], _: &Call) -> Result<Value> {
+    if a.iter().take(2).chain(a.get(3)).any(Value::is_null) {
+        return Ok(Value::Null);
+    }
+    let treatment = match a.get(4) {
+        Some(Value::Text(treatment)) => treatment.as_str(),
+        Some(_) => "",
+        None => "use_json_null",
+    };
+    let mut json = parsed(a, 0)?;
+    let makes_new = a.len() < 4 || truth_at(a, 3);
+    let new = match (a[2].is_null(), treatment) {
+        (false, _) => Some(parsed(a, 2)?),
+        (true, "use_json_null") => Some(serde_json::Value::Null),
+        (true, "delete_key") => None,
+        (true, "return_target") => return Ok(a[0].clone()),
+        (true, "raise_exception") => {
+            return Err(Error::new(SqlState(*b"22004"), "JSON value must not be null")
+                .with_detail("Exception was raised because null_value_treatment is \"raise_exception\"."));
+        }
+        (true, _) => {
+            let message = "null_value_treatment must be \"delete_key\", \"return_target\", \"use_json_null\", or \"raise_exception\"";
+            return Err(Error::new(SqlState::INVALID_PARAMETER, message));
+        }
+    };
+    let makes_new = makes_new && new.is_some();
+    change(&mut json, &path_at(a, 1), &mut |_| new.clone(), makes_new);
+    Ok(Value::Text(printed(&json)))
 }
 
 /// The value of a key, as JSON or as its text.

@@ -8,6 +8,7 @@
 //! | [`array`] | of arrays |
 //! | [`catalog`] | about the catalog: `pg_get_indexdef`, `format_type` |
 //! | [`cluster`] | about the cluster and its nodes |
+//! | [`degrees`] | of angles in degrees |
 //! | [`json`] | of `json` and `jsonb` |
 //! | [`moment`] | of dates, times and intervals |
 //! | [`number`] | of numbers |
@@ -21,6 +22,7 @@ pub mod array;
 mod call;
 pub mod catalog;
 pub mod cluster;
+pub mod degrees;
 pub mod json;
 pub mod moment;
 pub mod number;
@@ -190,6 +192,7 @@ pub static FUNCTIONS: LazyLock<HashMap<String, Vec<Definition>>> = LazyLock::new
     let groups = [
         array::definitions(),
         catalog::definitions(),
+        degrees::definitions(),
         json::definitions(),
         moment::definitions(),
         moment::operators(),

@@ -128,18 +128,16 @@ pub fn definitions() -> Vec<Definition> {
             i32::try_from(days).map(Value::Date).map_err(|_| calendar::out_of_range("date"))
         }),
         define("make_time(int, int, float8) time", |a, _| {
-            Ok(Value::BigInt(
-                integer_at(a, 0) * HOUR_MICROS
-                    + integer_at(a, 1) * MINUTE_MICROS
-                    + (double_at(a, 2) * 1e6).round() as i64,
-            ))
+            made_time(integer_at(a, 0), integer_at(a, 1), double_at(a, 2)).map(Value::BigInt)
         }),
         define("make_timestamp(int, int, int, int, int, float8) timestamp", |a, _| {
-            let days = calendar::make_date(integer_at(a, 0), integer_at(a, 1), integer_at(a, 2))?;
-            let time = integer_at(a, 3) * HOUR_MICROS
-                + integer_at(a, 4) * MINUTE_MICROS
-                + (double_at(a, 5) * 1e6).round() as i64;
-            Ok(Value::Timestamp(days.saturating_mul(DAY_MICROS).saturating_add(time)))
+            made_moment(a).map(Value::Timestamp)
+        }),
+        define("make_timestamptz(int, int, int, int, int, float8) timestamptz", |a, c| {
+            Ok(Value::Timestamp(c.environment.style.moment(made_moment(a)?)))
+        }),
+        define("make_timestamptz(int, int, int, int, int, float8, text) timestamptz", |a, _| {
+            Ok(Value::Timestamp(zone(text_at(a, 6))?.moment(made_moment(a)?)))
         }),
         define("make_interval(int?, int?, int?, int?, int?, int?, float8?) interval", |a, _| {
             let months = integer_at(a, 0) * 12 + integer_at(a, 1);
@@ -271,6 +269,25 @@ fn moment_at(a: &[Value], at: usize) -> i64 {
 }
 
 /// What the session's clock shows when the transaction begins.
+/// Microseconds since midnight; `22008` for parts that no day has.
+fn made_time(hours: i64, minutes: i64, seconds: f64) -> Result<i64> {
+    let micros = (seconds * 1e6).round_ties_even();
+    let fits = (0..=24).contains(&hours) && (0..60).contains(&minutes) && (0.0..=60e6).contains(&micros);
+    let time = if fits { hours * HOUR_MICROS + minutes * MINUTE_MICROS + micros as i64 } else { i64::MAX };
+    if time > DAY_MICROS {
+        let message = format!("time field value out of range: {hours}:{minutes:02}:{seconds}");
+        return Err(Error::new(SqlState::DATETIME_OVERFLOW, message));
+    }
+    Ok(time)
+}
+
+/// The moment of a year, month, day, hour, minute and second.
+fn made_moment(a: &[Value]) -> Result<i64> {
+    let days = calendar::make_date(integer_at(a, 0), integer_at(a, 1), integer_at(a, 2))?;
+    let time = made_time(integer_at(a, 3), integer_at(a, 4), double_at(a, 5))?;
+    Ok(days.saturating_mul(DAY_MICROS).saturating_add(time))
+}
+
 fn local_now(call: &Call) -> i64 {
     call.environment.style.local(call.environment.session.transaction_us())
 }

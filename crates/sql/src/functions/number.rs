@@ -1,5 +1,6 @@
 //! Functions of numbers.
 
+use super::degrees;
 use super::{Definition, define, double_at, integer_at, of_programs, text_at};
 use fabius_program::ir::Function;
 use fabius_value::value_text::numeric_overflow;
@@ -115,8 +116,8 @@ pub fn definitions() -> Vec<Definition> {
         define("sin(float8) float8", |a, _| Ok(Value::Double(pxfm::f_sin(double_at(a, 0))))),
         define("cos(float8) float8", |a, _| Ok(Value::Double(pxfm::f_cos(double_at(a, 0))))),
         define("tan(float8) float8", |a, _| Ok(Value::Double(pxfm::f_tan(double_at(a, 0))))),
-        define("asin(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).asin()))),
-        define("acos(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).acos()))),
+        define("asin(float8) float8", |a, _| degrees::of_ratio(double_at(a, 0), double_at(a, 0).asin())),
+        define("acos(float8) float8", |a, _| degrees::of_ratio(double_at(a, 0), double_at(a, 0).acos())),
         define("atan(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).atan()))),
         define("atan2(float8, float8) float8", |a, _| {
             Ok(Value::Double(double_at(a, 0).atan2(double_at(a, 1))))
