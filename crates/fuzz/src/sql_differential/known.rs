@@ -100,6 +100,11 @@ pub const KNOWN: &[Known] = &[
         how: How::Tolerated,
     },
     Known {
+        what: "an error within a subquery that no row asks for, of a statement that has none",
+        why: "subqueries that stand by themselves are computed beforehand",
+        how: How::Tolerated,
+    },
+    Known {
         what: "which error is told of a statement that has several",
         why: "its parts are looked at in another order",
         how: How::Tolerated,

@@ -151,7 +151,8 @@ impl Pair {
             return Verdict::NotComparable;
         }
         let determined = expected.shown().map(|shown| statement.determined(shown)).unwrap_or_default();
-        let mut found = difference(&expected, &got, &determined);
+        let has_subquery = statement.node.sql().contains("(SELECT ");
+        let mut found = difference(&expected, &got, &determined, has_subquery);
         // Which of several errors is told is not determined.
         let refusals = expected.state().into_iter().chain(got.state());
         if matches!(found, Some(Difference::State { .. }))
@@ -178,8 +179,12 @@ impl Pair {
             found = checked;
         }
         // What one side alone refuses, and may, has ended a transaction there: it ends on the other side too.
-        if found.is_none() && expected.state().is_some() && got.shown().is_some() {
-            self.fabius.say("SELECT 1 / 0");
+        if found.is_none() {
+            match (expected.state(), got.state()) {
+                (Some(_), None) => drop(self.fabius.say("SELECT 1 / 0")),
+                (None, Some(_)) => drop(self.other.say("SELECT 1 / 0")),
+                _ => {}
+            }
         }
         let is_probe = statement.kind == Kind::Probe;
         match found {
