@@ -53,24 +53,35 @@ struct Angle {
     sign_of_cosine: f64,
 }
 
+/// A function of an angle; `22003` of an infinite one.
+pub(super) fn of_finite(angle: f64, function: impl FnOnce(f64) -> f64) -> Result<Value> {
+    match angle.is_infinite() {
+        true => Err(Error::new(SqlState::OUT_OF_RANGE, "input is out of range")),
+        false => Ok(Value::Double(function(angle))),
+    }
+}
+
 /// A function of an angle in degrees; `22003` of an infinite one.
 fn of_angle(degrees: f64, function: impl FnOnce(Angle) -> f64) -> Result<Value> {
-    if degrees.is_nan() {
-        return Ok(Value::Double(degrees));
+    of_finite(degrees, |degrees| match degrees.is_nan() {
+        true => degrees,
+        false => function(Angle::of(degrees)),
+    })
+}
+
+impl Angle {
+    fn of(degrees: f64) -> Angle {
+        let turned = degrees % 360.0;
+        let (mut within, mut sign, mut sign_of_cosine) =
+            (turned.abs(), if turned < 0.0 { -1.0 } else { 1.0 }, 1.0);
+        if within > 180.0 {
+            (within, sign) = (360.0 - within, -sign);
+        }
+        if within > 90.0 {
+            (within, sign_of_cosine) = (180.0 - within, -1.0);
+        }
+        Angle { within, sign, sign_of_cosine }
     }
-    if degrees.is_infinite() {
-        return Err(Error::new(SqlState::OUT_OF_RANGE, "input is out of range"));
-    }
-    let turned = degrees % 360.0;
-    let (mut within, mut sign, mut sign_of_cosine) =
-        (turned.abs(), if turned < 0.0 { -1.0 } else { 1.0 }, 1.0);
-    if within > 180.0 {
-        (within, sign) = (360.0 - within, -sign);
-    }
-    if within > 90.0 {
-        (within, sign_of_cosine) = (180.0 - within, -1.0);
-    }
-    Ok(Value::Double(function(Angle { within, sign, sign_of_cosine })))
 }
 
 /// An angle of a sine or cosine; `22003` of one that is not from -1 to 1.

@@ -113,9 +113,9 @@ pub fn definitions() -> Vec<Definition> {
             let (base, value) = (logarithm(double_at(a, 0))?, logarithm(double_at(a, 1))?);
             Ok(Value::Double(pxfm::f_log(value) / pxfm::f_log(base)))
         }),
-        define("sin(float8) float8", |a, _| Ok(Value::Double(pxfm::f_sin(double_at(a, 0))))),
-        define("cos(float8) float8", |a, _| Ok(Value::Double(pxfm::f_cos(double_at(a, 0))))),
-        define("tan(float8) float8", |a, _| Ok(Value::Double(pxfm::f_tan(double_at(a, 0))))),
+        define("sin(float8) float8", |a, _| degrees::of_finite(double_at(a, 0), pxfm::f_sin)),
+        define("cos(float8) float8", |a, _| degrees::of_finite(double_at(a, 0), pxfm::f_cos)),
+        define("tan(float8) float8", |a, _| degrees::of_finite(double_at(a, 0), pxfm::f_tan)),
         define("asin(float8) float8", |a, _| degrees::of_ratio(double_at(a, 0), double_at(a, 0).asin())),
         define("acos(float8) float8", |a, _| degrees::of_ratio(double_at(a, 0), double_at(a, 0).acos())),
         define("atan(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).atan()))),
@@ -134,7 +134,9 @@ pub fn definitions() -> Vec<Definition> {
             value if value.abs() > 1.0 => Err(Error::new(SqlState::OUT_OF_RANGE, "input is out of range")),
             value => Ok(Value::Double(pxfm::f_atanh(value))),
         }),
-        define("cot(float8) float8", |a, _| Ok(Value::Double(1.0 / pxfm::f_tan(double_at(a, 0))))),
+        define("cot(float8) float8", |a, _| {
+            degrees::of_finite(double_at(a, 0), |angle| 1.0 / pxfm::f_tan(angle))
+        }),
         define("degrees(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).to_degrees()))),
         define("radians(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).to_radians()))),
         define("pi() float8", |_, _| Ok(Value::Double(std::f64::consts::PI))),
