@@ -11,6 +11,7 @@
 //! | [`chain`] | long chains of operators, of `AND` and of `OR` |
 //! | [`operator`], [`function`] | which operator or function of the table is meant |
 //! | [`function_form`] | functions in words of their own: `EXTRACT (year FROM ...)` |
+//! | [`list_item`] | what items of `ORDER BY`, `GROUP BY`, `DISTINCT ON` stand for |
 //! | [`row_value`] | row values: `(a, b) < (c, d)` |
 
 mod back_end;
@@ -18,11 +19,13 @@ mod chain;
 mod expression;
 mod function;
 mod function_form;
+mod list_item;
 mod operator;
 mod row_value;
 
 pub(crate) use back_end::{BackEnd, Choice, Comparison, Like, Many, Sense};
 pub(crate) use expression::{expression, truth};
 pub(crate) use function::function;
+pub(crate) use list_item::{ListItem, list_item, place_of_name};
 pub(crate) use operator::{condition, infix, resolved};
 pub(crate) use row_value::row_of;

@@ -6,6 +6,7 @@ use super::row_body::{QueryFacts, RowBody};
 use super::scope::Found;
 use super::stop::{Bind, Place, beyond, wrong};
 use super::tree;
+use crate::catalog::column_path;
 use crate::sql_type::SqlType;
 use crate::type_rules::{self, Category, category};
 use fabius_program::syntax::tree::{Block, Expression};
@@ -205,14 +206,10 @@ impl<'a> Binder<'a> {
         }
         let mut innermost = None;
         let stopped = ast::visit_expressions(argument, |part| {
-            let path: Vec<String> = match part {
-                Expr::Identifier(name) => vec![crate::catalog::folded(name)],
-                Expr::CompoundIdentifier(parts) => parts.iter().map(crate::catalog::folded).collect(),
-                Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => {
-                    return ControlFlow::Break(beyond("an aggregate of a subquery within a subquery"));
-                }
-                _ => return ControlFlow::Continue(()),
-            };
+            if matches!(part, Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. }) {
+                return ControlFlow::Break(beyond("an aggregate of a subquery within a subquery"));
+            }
+            let Some(path) = column_path(part) else { return ControlFlow::Continue(()) };
             match self.lookup(&path, Place::of(part)) {
                 Ok(Some(Found::Column { out, .. })) => {
                     innermost = Some(innermost.map_or(out, |least: usize| least.min(out)));
@@ -304,11 +301,7 @@ impl<'a> Binder<'a> {
         else {
             return Ok(());
         };
-        let path: Vec<String> = match argument {
-            Expr::Identifier(name) => vec![crate::catalog::folded(name)],
-            Expr::CompoundIdentifier(parts) => parts.iter().map(crate::catalog::folded).collect(),
-            _ => return Ok(()),
-        };
+        let Some(path) = column_path(argument) else { return Ok(()) };
         let [relation] = relations else { return Ok(()) };
         if let Some(super::scope::Found::Column { out: 0, relation: 0, column }) =
             self.lookup(&path, Place::of(argument))?

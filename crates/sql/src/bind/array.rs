@@ -6,6 +6,7 @@ use super::scope::Found;
 use super::stop::{Bind, Place, beyond};
 use super::tree;
 use crate::analysis;
+use crate::catalog::column_path;
 use crate::lowered::OutputColumn;
 use crate::sql_type::SqlType;
 use fabius_program::ir::BinaryOperator as Op;
@@ -219,12 +220,8 @@ impl Binder<'_> {
             Expr::BinaryOp { left, op: ast::BinaryOperator::StringConcat, right } => {
                 self.is_array(left) || self.is_array(right)
             }
-            Expr::Identifier(_) | Expr::CompoundIdentifier(_) => {
-                let path: Vec<String> = match expression {
-                    Expr::Identifier(name) => vec![crate::catalog::folded(name)],
-                    Expr::CompoundIdentifier(names) => names.iter().map(crate::catalog::folded).collect(),
-                    _ => Vec::new(),
-                };
+            _ => {
+                let Some(path) = column_path(expression) else { return false };
                 match self.lookup(&path, Place::of(expression)) {
                     Ok(Some(Found::Column { out, relation, column })) => {
                         let scope = self.scopes.iter().rev().nth(out);
@@ -236,7 +233,6 @@ impl Binder<'_> {
                     _ => false,
                 }
             }
-            _ => false,
         }
     }
 

@@ -8,7 +8,8 @@ use super::scope::Relation;
 use super::sorted::Sorting;
 use super::stop::{Bind, Place, Stop, beyond};
 use super::tree;
-use crate::catalog::folded;
+use crate::analysis::{ListItem, list_item};
+use crate::catalog::{column_path, folded};
 use crate::lowered::OutputColumn;
 use crate::parse::tokens::Tokens;
 use crate::parse::written::{written, written_ident};
@@ -328,24 +329,15 @@ impl<'a> Binder<'a> {
         relations: &[Relation],
     ) -> Bind<Option<(usize, usize)>> {
         let mut item = item.clone();
-        if let Expr::Value(value) = &item
-            && let ast::Value::Number(number, _) = &value.value
-        {
-            let at = number.parse::<usize>().unwrap_or(0);
-            let items = &select.projection;
-            if items
-                .iter()
-                .any(|item| !matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }))
-            {
-                let names = self.expanded(select, relations)?;
-                return Ok(at.checked_sub(1).and_then(|at| names.get(at).copied().flatten()));
-            }
-            item = match at.checked_sub(1).and_then(|at| items.get(at)) {
-                Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) => expr.clone(),
-                _ => {
-                    let message = format!("ORDER BY position {number} is not in select list");
-                    return self.fail(b"42P10", message, Place::of(&item));
+        let stands_for = list_item(&item, usize::MAX, "ORDER BY");
+        if let ListItem::Place(at) = stands_for.map_err(|error| self.error(error, Place::of(&item)))? {
+            item = match select.projection.get(at) {
+                Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. })
+                    if !is_all(&select.projection) =>
+                {
+                    expr.clone()
                 }
+                _ => return Ok(self.expanded(select, relations)?.get(at).copied().flatten()),
             };
         }
         if let Expr::Identifier(name) = &item {
@@ -369,11 +361,7 @@ impl<'a> Binder<'a> {
                 (None, _) => item,
             };
         }
-        let path: Vec<String> = match &item {
-            Expr::Identifier(name) => vec![folded(name)],
-            Expr::CompoundIdentifier(parts) => parts.iter().map(folded).collect(),
-            _ => return Ok(None),
-        };
+        let Some(path) = column_path(&item) else { return Ok(None) };
         Ok(match self.lookup(&path, Place::of(&item))? {
             Some(super::scope::Found::Column { out: 0, relation, column }) => Some((relation, column)),
             _ => None,

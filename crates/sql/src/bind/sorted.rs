@@ -16,7 +16,7 @@ use super::from::From;
 use super::row_body::{Gathered, QueryFacts, RowBody, Window};
 use super::stop::{Bind, Place, beyond};
 use super::tree;
-use crate::catalog::folded;
+use crate::analysis::{ListItem, list_item};
 use crate::lowered::OutputColumn;
 use crate::sql_type::SqlType;
 use fabius_program::ir::BinaryOperator as Op;
@@ -132,23 +132,11 @@ impl<'a> Binder<'a> {
     }
 
     fn sort_key(&mut self, wanted: &Sorting<'_>, item: &Expr, columns: &[OutputColumn]) -> Bind<Key> {
-        match item {
-            Expr::Value(value) => {
-                let ast::Value::Number(number, _) = &value.value else {
-                    return beyond("an order by a value");
-                };
-                let at = number.parse::<usize>().ok().and_then(|at| at.checked_sub(1));
-                match at.filter(|at| *at < columns.len()) {
-                    Some(at) => Ok(Key::Column(at)),
-                    None => {
-                        let message = format!("ORDER BY position {number} is not in select list");
-                        self.fail(b"42P10", message, Place::of(item))
-                    }
-                }
-            }
+        let stands_for = list_item(item, columns.len(), "ORDER BY");
+        match stands_for.map_err(|error| self.error(error, Place::of(item)))? {
+            ListItem::Place(at) => Ok(Key::Column(at)),
             // A name of the result comes before one of a table.
-            Expr::Identifier(name) => {
-                let name = folded(name);
+            ListItem::Name(name) => {
                 let mut named = (0..columns.len()).filter(|at| columns[*at].name == name);
                 match (named.next(), named.next()) {
                     (Some(at), None) => Ok(Key::Column(at)),
@@ -156,7 +144,7 @@ impl<'a> Binder<'a> {
                     _ => Ok(Key::Besides(Box::new(item.clone()))),
                 }
             }
-            _ => Ok(match wanted.place_of(item) {
+            ListItem::Expression => Ok(match wanted.place_of(item) {
                 Some(at) => Key::Column(at),
                 None => Key::Besides(Box::new(item.clone())),
             }),

@@ -20,6 +20,15 @@ pub fn folded(ident: &ast::Ident) -> String {
     }
 }
 
+/// The parts of a column's name, if an expression is one: `x`, `t.x`.
+pub fn column_path(expression: &ast::Expr) -> Option<Vec<String>> {
+    match expression {
+        ast::Expr::Identifier(name) => Some(vec![folded(name)]),
+        ast::Expr::CompoundIdentifier(names) => Some(names.iter().map(folded).collect()),
+        _ => None,
+    }
+}
+
 /// A name as written: its schema, if it says one, and the name itself.
 ///
 /// # Errors

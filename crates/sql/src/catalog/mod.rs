@@ -12,7 +12,7 @@
 mod lookup;
 pub mod store;
 
-pub use lookup::{Relation, SYSTEM, TEMPORARY, TEMPORARY_SHOWN, folded, name_of_text, parts};
+pub use lookup::{Relation, SYSTEM, TEMPORARY, TEMPORARY_SHOWN, column_path, folded, name_of_text, parts};
 
 use crate::sql_type::SqlType;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,8 @@
 //! `GROUP BY`: keys, grouping sets, and what a query says of its groups.
 
 use super::select::Selected;
-use super::{Binder, Sight, Typed, folded};
+use super::{Binder, Sight, Typed};
+use crate::analysis::{ListItem, list_item, place_of_name};
 use crate::query::failure::{inbound, no_aggregates_in, unsupported};
 use crate::query::outer_reference::references;
 use datafusion::common::Column;
@@ -101,29 +102,25 @@ impl Binder<'_> {
     }
 
     fn group_key(&mut self, expression: &ast::Expr, selected: &[Selected]) -> Result<Expr> {
-        let typed = match expression {
-            ast::Expr::Value(value) if matches!(value.value, ast::Value::Number(..)) => {
-                let text = value.value.to_string();
-                let place = text.parse::<usize>().ok().and_then(|place| place.checked_sub(1));
-                let entry = place.and_then(|place| selected.get(place)).ok_or_else(|| {
-                    Error::new(SqlState(*b"42P10"), format!("GROUP BY position {text} is not in select list"))
-                })?;
-                of_list(entry)?
-            }
-            ast::Expr::Identifier(ident) => {
-                let path = [folded(ident)];
+        let typed = match list_item(expression, selected.len(), "GROUP BY")? {
+            ListItem::Place(at) => of_list(&selected[at])?,
+            ListItem::Name(name) => {
                 // A column goes before the list's name, the other way round than in ORDER BY.
                 let own = self.levels.last().map(|level| level.scope.clone()).unwrap_or_default();
                 let is_column =
-                    own.columns.iter().any(|c| c.output.name == path[0] && c.sight == Sight::Everywhere)
-                        || own.merged.iter().any(|merged| merged.name == path[0]);
-                let entry = selected.iter().find(|entry| entry.name == path[0]);
-                match (is_column, entry) {
-                    (false, Some(entry)) => of_list(entry)?,
-                    _ => self.expression(expression)?,
+                    own.columns.iter().any(|c| c.output.name == name && c.sight == Sight::Everywhere)
+                        || own.merged.iter().any(|merged| merged.name == name);
+                let has_name = |entry: &Selected| entry.name == name;
+                let are_same = |one: &Selected, other: &Selected| one.typed.expr == other.typed.expr;
+                match is_column {
+                    true => self.expression(expression)?,
+                    false => match place_of_name(selected, has_name, are_same, (&name, "GROUP BY"))? {
+                        Some(at) => of_list(&selected[at])?,
+                        None => self.expression(expression)?,
+                    },
                 }
             }
-            other => self.expression(other)?,
+            ListItem::Expression => self.expression(expression)?,
         };
         self.known(typed).map(|typed| typed.expr)
     }

@@ -2,6 +2,7 @@
 
 use super::window::sort_of;
 use super::{Binder, Common, Level, Output, Relation, Typed, folded};
+use crate::analysis::{ListItem, list_item, place_of_name};
 use crate::lowered::RowLock;
 use crate::query::arrow_column::arrow_type;
 use crate::query::extent::{self, Extent};
@@ -305,9 +306,10 @@ impl Binder<'_> {
         }
         let mut sorts = Vec::with_capacity(keys.len());
         for key in keys {
-            let output = self.output_named(&key.expr, &relation.columns)?.ok_or_else(|| {
-                Error::new(SqlState::NOT_SUPPORTED, "invalid UNION/INTERSECT/EXCEPT ORDER BY clause")
-                    .with_detail("Only result column names can be used, not expressions or functions.")
+            let output = self.output_named(&key.expr, &relation.columns)?.ok_or_else(|| match &key.expr {
+                ast::Expr::Identifier(name) => self.no_column(&[folded(name)]),
+                _ => Error::new(SqlState::NOT_SUPPORTED, "invalid UNION/INTERSECT/EXCEPT ORDER BY clause")
+                    .with_detail("Only result column names can be used, not expressions or functions."),
             })?;
             let typed = self.sortable(output.typed())?;
             sorts.push(sort_of(typed, &key.options));
@@ -319,31 +321,22 @@ impl Binder<'_> {
         Ok(Relation { plan, columns: relation.columns })
     }
 
-    /// The output that a key names by its place or name.
+    /// The output that a key of `ORDER BY` names by its place or name.
     pub(super) fn output_named<'o>(
         &self,
         key: &ast::Expr,
         outputs: &'o [Output],
     ) -> Result<Option<&'o Output>> {
-        match key {
-            ast::Expr::Value(value) => match &value.value {
-                ast::Value::Number(text, _) => {
-                    let place = text.parse::<usize>().ok().and_then(|place| place.checked_sub(1));
-                    place.and_then(|place| outputs.get(place)).map(Some).ok_or_else(|| {
-                        Error::new(
-                            SqlState(*b"42P10"),
-                            format!("ORDER BY position {text} is not in select list"),
-                        )
-                    })
-                }
-                _ => Ok(None),
-            },
-            ast::Expr::Identifier(ident) => {
-                let name = folded(ident);
-                Ok(outputs.iter().find(|output| output.name == name))
+        let place = match list_item(key, outputs.len(), "ORDER BY")? {
+            ListItem::Place(at) => Some(at),
+            ListItem::Name(name) => {
+                let has_name = |output: &Output| output.name == name;
+                let are_same = |one: &Output, other: &Output| one.column == other.column;
+                place_of_name(outputs, has_name, are_same, (&name, "ORDER BY"))?
             }
-            _ => Ok(None),
-        }
+            ListItem::Expression => None,
+        };
+        Ok(place.map(|at| &outputs[at]))
     }
 
     fn values(&mut self, values: &ast::Values) -> Result<Relation> {

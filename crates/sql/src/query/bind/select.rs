@@ -3,7 +3,7 @@
 use super::grouping::apart;
 use super::window::sort_of;
 use super::{Binder, Level, Output, Relation, Scope, ScopeColumn, Sight, Typed, folded, parts_of};
-use crate::analysis::{self, Sense};
+use crate::analysis::{self, ListItem, Sense, list_item, place_of_name};
 use crate::query::failure::{inbound, unsupported};
 use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -119,12 +119,12 @@ impl Binder<'_> {
         let mut on = Vec::new();
         if let Some(ast::Distinct::On(expressions)) = &select.distinct {
             for expression in expressions {
-                on.push(self.key(expression, &selected)?);
+                on.push(self.key(expression, &selected, "DISTINCT ON")?);
             }
         }
         let mut sorts = Vec::new();
         for key in keys {
-            sorts.push((self.key(&key.expr, &selected)?, key.options));
+            sorts.push((self.key(&key.expr, &selected, "ORDER BY")?, key.options));
         }
         // Grouping.
         let groups = self.groups(&select.group_by, &selected)?;
@@ -453,24 +453,17 @@ impl Binder<'_> {
     }
 
     /// A key of `ORDER BY` or `DISTINCT ON`.
-    fn key(&mut self, expression: &ast::Expr, selected: &[Selected]) -> Result<Key> {
-        if let ast::Expr::Value(value) = expression
-            && let ast::Value::Number(text, _) = &value.value
-        {
-            let place = text.parse::<usize>().ok().and_then(|place| place.checked_sub(1));
-            return place.filter(|place| *place < selected.len()).map(Key::Selected).ok_or_else(|| {
-                Error::new(SqlState(*b"42P10"), format!("ORDER BY position {text} is not in select list"))
-            });
-        }
-        if let ast::Expr::Identifier(ident) = expression {
-            let name = folded(ident);
-            let mut named = selected.iter().enumerate().filter(|(_, entry)| entry.name == name);
-            if let Some((at, first)) = named.next() {
-                if named.any(|(_, other)| other.typed.expr != first.typed.expr) {
-                    return Err(Error::new(SqlState(*b"42702"), format!("ORDER BY \"{name}\" is ambiguous")));
+    fn key(&mut self, expression: &ast::Expr, selected: &[Selected], clause: &str) -> Result<Key> {
+        match list_item(expression, selected.len(), clause)? {
+            ListItem::Place(at) => return Ok(Key::Selected(at)),
+            ListItem::Name(name) => {
+                let has_name = |entry: &Selected| entry.name == name;
+                let are_same = |one: &Selected, other: &Selected| one.typed.expr == other.typed.expr;
+                if let Some(at) = place_of_name(selected, has_name, are_same, (&name, clause))? {
+                    return Ok(Key::Selected(at));
                 }
-                return Ok(Key::Selected(at));
             }
+            ListItem::Expression => {}
         }
         self.expression(expression).map(Key::Own)
     }
