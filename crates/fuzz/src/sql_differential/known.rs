@@ -50,6 +50,11 @@ pub const KNOWN: &[Known] = &[
         how: How::Tolerated,
     },
     Known {
+        what: "whether a constraint that a row violates is told, or that a later row has no value (class 22)",
+        why: "constraints are checked once all rows are computed",
+        how: How::Tolerated,
+    },
+    Known {
         what: "`UPDATE` of columns with a unique constraint",
         why: "PostgreSQL refuses what is not unique in between",
         how: How::NotGenerated,

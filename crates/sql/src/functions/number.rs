@@ -30,7 +30,8 @@ pub fn definitions() -> Vec<Definition> {
         define("sign(numeric) numeric", |a, _| Ok(Value::Numeric(map(a, |m, _| (m.signum(), 0))))),
         define("sign(float8) float8", |a, _| {
             let value = double_at(a, 0);
-            Ok(Value::Double(if value == 0.0 { 0.0 } else { value.signum() }))
+            // What is no number has none.
+            Ok(Value::Double(f64::from(i8::from(value > 0.0) - i8::from(value < 0.0))))
         }),
         define("ceil(numeric) numeric", |a, _| {
             Ok(Value::Numeric(map(a, |m, s| (-(-m).div_euclid(power(s)), 0))))
