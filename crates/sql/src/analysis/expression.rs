@@ -128,6 +128,27 @@ fn identifier<E: BackEnd>(end: &mut E, ident: &ast::Ident) -> Result<E::Value, E
     }
 }
 
+/// That there is no column of such a name; `sees` tells whether a relation is in sight, perhaps of a schema.
+pub(crate) fn no_column(path: &[String], sees: impl Fn(Option<&str>, &str) -> bool) -> Error {
+    let [schema @ .., relation, column] = path else {
+        let message = format!("column \"{}\" does not exist", path.join("."));
+        return Error::new(SqlState::UNDEFINED_COLUMN, message);
+    };
+    match schema {
+        _ if sees(schema.last().map(String::as_str), relation) => {
+            Error::new(SqlState::UNDEFINED_COLUMN, format!("column {relation}.{column} does not exist"))
+        }
+        [_, ..] if sees(None, relation) => Error::new(
+            SqlState::UNDEFINED_TABLE,
+            format!("invalid reference to FROM-clause entry for table \"{relation}\""),
+        ),
+        _ => Error::new(
+            SqlState::UNDEFINED_TABLE,
+            format!("missing FROM-clause entry for table \"{relation}\""),
+        ),
+    }
+}
+
 fn interval_literal<E: BackEnd>(end: &mut E, literal: &ast::Interval) -> Result<E::Value, E::Stop> {
     let text = match &*literal.value {
         Expr::Value(value) => value.value.clone().into_string(),

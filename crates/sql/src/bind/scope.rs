@@ -3,8 +3,9 @@
 use super::binder::Binder;
 use super::bound::Bound;
 use super::held::held;
-use super::stop::{Bind, Place, Stop, wrong};
+use super::stop::{Bind, Place, Stop};
 use super::tree;
+use crate::analysis;
 use crate::catalog::{ROW_NUMBER, Table};
 use crate::sql_type::SqlType;
 use fabius_program::syntax::tree::Expression;
@@ -236,20 +237,21 @@ impl Binder<'_> {
     /// That there is no such column.
     pub(super) fn unknown_column(&self, path: &[String]) -> Stop {
         let relations = || self.scopes.iter().flat_map(|scope| &scope.relations);
-        if let [.., name, column] = path {
+        if let [name] = path {
             if relations().any(|relation| relation.name == *name) {
-                return wrong(b"42703", format!("column {name}.{column} does not exist")).into();
+                return Stop::Beyond("a whole row as a value".into());
             }
-            let message = format!("missing FROM-clause entry for table \"{name}\"");
-            return wrong(b"42P01", message).into();
+            if matches!(name.as_str(), "ctid" | "xmin" | "xmax" | "cmin" | "cmax" | "tableoid") {
+                return Stop::Beyond(format!("system column {name}"));
+            }
         }
-        let name = path.last().map_or("", String::as_str);
-        if relations().any(|relation| relation.name == *name) {
-            return Stop::Beyond("a whole row as a value".into());
-        }
-        if matches!(name, "ctid" | "xmin" | "xmax" | "cmin" | "cmax" | "tableoid") {
-            return Stop::Beyond(format!("system column {name}"));
-        }
-        wrong(b"42703", format!("column \"{name}\" does not exist")).into()
+        let is_of = |relation: &Relation, schema: &str| {
+            relation.table.as_ref().is_some_and(|table| table.name.schema == schema)
+        };
+        let sees = |schema: Option<&str>, name: &str| {
+            let mut named = relations().filter(|relation| relation.name == name);
+            named.any(|relation| schema.is_none_or(|schema| is_of(relation, schema)))
+        };
+        analysis::no_column(path, sees).into()
     }
 }

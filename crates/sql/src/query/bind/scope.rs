@@ -1,6 +1,7 @@
 //! Names in scope: what SQL calls a plan's columns.
 
 use super::Binder;
+use crate::analysis;
 use crate::sql_type::SqlType;
 use datafusion::common::Column;
 use datafusion::logical_expr::Expr;
@@ -265,17 +266,12 @@ impl Binder<'_> {
 
     /// What is wrong with a name that no column has.
     pub(super) fn no_column(&self, path: &[String]) -> Error {
-        let name = path.join(".");
-        if let [.., relation, _] = path
-            && !self.levels.iter().any(|level| level.scope.has_relation(relation))
-        {
-            return Error::new(
-                SqlState::UNDEFINED_TABLE,
-                format!("missing FROM-clause entry for table \"{relation}\""),
-            );
-        }
-        let quoted = if path.len() == 1 { format!("\"{name}\"") } else { name };
-        Error::new(SqlState::UNDEFINED_COLUMN, format!("column {quoted} does not exist"))
+        let columns = || self.levels.iter().flat_map(|level| &level.scope.columns);
+        analysis::no_column(path, |schema, relation| match schema {
+            None => self.levels.iter().any(|level| level.scope.has_relation(relation)),
+            Some(schema) => columns()
+                .any(|column| column.relation == relation && column.schema.as_deref() == Some(schema)),
+        })
     }
 }
 
