@@ -59,6 +59,11 @@ fn functions(code: &str) -> Vec<(usize, &str, usize)> {
         }
         let Some(named) = rest.strip_prefix("fn ") else { continue };
         let name = named.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default();
+        // What a trait only declares has no lines.
+        let signature = lines[at..].iter().find(|line| line.ends_with([';', '{', '}']));
+        if signature.is_some_and(|last| last.ends_with(';')) {
+            continue;
+        }
         let end = format!("{}}}", &line[..line.len() - start.len()]);
         let body = lines[at..].iter().position(|line| *line == end || line.ends_with("{}"));
         if let Some(more) = body {
@@ -79,6 +84,7 @@ mod tests {
             |name: &str, lines: usize| format!("pub fn {name}() {{\n{}}}\n", "    x();\n".repeat(lines - 2));
         let code =
             [long("fits", LINES_MAX), long("long", LINES_MAX + 1), long("table", LINES_MAX + 5)].concat();
+        let code = format!("trait Declared {{\n    fn only(\n        of: u8,\n    );\n}}\n{code}");
         let tree = Tree::of(&[("crates/a/src/lib.rs", &code), ("crates/a/tests/b.rs", &long("test", 300))]);
         let found = |listed: &[(&str, &str, usize)]| -> Vec<String> {
             judge(&tree, listed).into_iter().map(|finding| finding.what).collect()

@@ -145,6 +145,10 @@ impl<'s> Generator<'s> {
 
     /// A type, more often one of those that most columns have.
     pub fn any_type(&mut self) -> ValueType {
+        // Groups are counted more often than their number's type comes up.
+        if self.scopes.last().is_some_and(|scope| scope.ungrouped.is_some()) && self.chance(1, 5) {
+            return ValueType::BigInt;
+        }
         // What is in scope is worth more than what is not.
         if self.chance(2, 3)
             && let Some(scope) = self.scopes.last()

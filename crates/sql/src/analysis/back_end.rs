@@ -1,6 +1,5 @@
 //! What analysis asks of those who compute expressions.
 
-use super::operator;
 use crate::functions::Definition;
 use crate::functions::operator::Operation;
 use crate::functions::resolution::{Argument, Unresolved};
@@ -43,6 +42,14 @@ pub(crate) trait BackEnd: Sized {
     /// Whether it takes so many parts.
     fn bounded(&self, many: Many, count: usize) -> Result<(), Self::Stop>;
 
+    /// What [`expression`](super::expression) makes of an expression: parts of others are asked for here.
+    fn part(&mut self, part: &Expr, sense: Sense) -> Result<Self::Value, Self::Stop>;
+
+    /// A part that is used for its value.
+    fn value(&mut self, part: &Expr) -> Result<Self::Value, Self::Stop> {
+        self.part(part, Sense::Value)
+    }
+
     /// Analyses what stands one deeper.
     fn deeper<T>(
         &mut self,
@@ -79,10 +86,7 @@ pub(crate) trait BackEnd: Sized {
     fn literal(&mut self, literal: &ast::ValueWithSpan) -> Result<Self::Value, Self::Stop>;
 
     /// A number with a minus before it.
-    fn negative(&mut self, number: &ast::ValueWithSpan) -> Result<Self::Value, Self::Stop> {
-        let number = self.literal(number)?;
-        operator::prefix(self, "-", number)
-    }
+    fn negative(&mut self, number: &ast::ValueWithSpan) -> Result<Self::Value, Self::Stop>;
 
     /// A literal of unknown type that no text has; null without a text.
     fn unknown(&mut self, text: Option<&str>) -> Self::Value;

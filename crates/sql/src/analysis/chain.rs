@@ -1,8 +1,8 @@
 //! Long chains of operators, of `AND` and of `OR`, as generated statements have them: they are followed, not nested.
 
 use super::back_end::{BackEnd, Sense};
-use super::expression::{truth, value};
 use super::operator::infix;
+use super::operator::truth;
 use super::row_value::{compared, row_of};
 use sqlparser::ast::{BinaryOperator as B, Expr};
 
@@ -30,14 +30,14 @@ pub(super) fn operators<E: BackEnd>(end: &mut E, whole: &Expr) -> Result<E::Valu
         links.push((op, right.as_ref()));
         at = left;
     }
-    let first = value(end, at)?;
+    let first = end.value(at)?;
     followed(end, first, links)
 }
 
 /// The first operand of a chain with the operators behind it, the last of which comes first.
 fn followed<E: BackEnd>(end: &mut E, first: E::Value, links: Vec<(&B, &Expr)>) -> Result<E::Value, E::Stop> {
     links.into_iter().rev().try_fold(first, |left, (operator, right)| {
-        let right = value(end, right)?;
+        let right = end.value(right)?;
         infix(end, left, &symbol_of(operator), right)
     })
 }

@@ -2,6 +2,7 @@
 
 use super::back_end::{BackEnd, Like, Many, Sense};
 use super::function::function;
+use super::operator::truth;
 use super::row_value::{compared, is_null_of_row, row_of};
 use super::{chain, function_form, operator};
 use crate::catalog::folded;
@@ -27,11 +28,6 @@ pub(crate) fn expression<E: BackEnd>(end: &mut E, whole: &Expr, sense: Sense) ->
     }
 }
 
-/// An expression that is used for its value.
-pub(super) fn value<E: BackEnd>(end: &mut E, whole: &Expr) -> Result<E::Value, E::Stop> {
-    expression(end, whole, Sense::Value)
-}
-
 fn computed<E: BackEnd>(end: &mut E, whole: &Expr, sense: Sense) -> Result<E::Value, E::Stop> {
     match whole {
         Expr::Identifier(name) => identifier(end, name),
@@ -39,8 +35,8 @@ fn computed<E: BackEnd>(end: &mut E, whole: &Expr, sense: Sense) -> Result<E::Va
             let path: Vec<String> = names.iter().map(folded).collect();
             end.column(&path)?.ok_or_else(|| end.no_column(&path))
         }
-        Expr::Nested(inner) => expression(end, inner, sense),
-        Expr::Collate { expr, .. } => value(end, expr),
+        Expr::Nested(inner) => end.part(inner, sense),
+        Expr::Collate { expr, .. } => end.value(expr),
         Expr::Value(literal) => end.literal(literal),
         Expr::TypedString(literal) => {
             let to = SqlType::from_ast(&literal.data_type)?;
@@ -69,7 +65,7 @@ fn computed<E: BackEnd>(end: &mut E, whole: &Expr, sense: Sense) -> Result<E::Va
             like(end, expr, pattern, escape_char.as_ref(), (true, *negated))
         }
         Expr::SimilarTo { negated, expr, pattern, escape_char } => {
-            let mut arguments = vec![value(end, expr)?, value(end, pattern)?];
+            let mut arguments = vec![end.value(expr)?, end.value(pattern)?];
             if let Some(escape) = escape_char {
                 arguments.push(end.literal(escape)?);
             }
@@ -90,7 +86,7 @@ fn computed<E: BackEnd>(end: &mut E, whole: &Expr, sense: Sense) -> Result<E::Va
         }
 
         Expr::Array(array) => {
-            let elements = array.elem.iter().map(|element| value(end, element));
+            let elements = array.elem.iter().map(|element| end.value(element));
             let elements = elements.collect::<Result<_, _>>()?;
             end.array(elements)
         }
@@ -195,7 +191,7 @@ fn unary<E: BackEnd>(
         (U::BitwiseNot, _) => "~",
         (other, _) => return Err(end.declined(format!("the operator {other}"))),
     };
-    let operand = value(end, operand)?;
+    let operand = end.value(operand)?;
     operator::prefix(end, symbol, operand)
 }
 
@@ -214,7 +210,7 @@ fn distinct<E: BackEnd>(end: &mut E, left: &Expr, right: &Expr, negated: bool) -
             return is_null(end, other, !negated);
         }
     }
-    let (left, right) = (value(end, left)?, value(end, right)?);
+    let (left, right) = (end.value(left)?, end.value(right)?);
     operator::distinct(end, left, right, negated)
 }
 
@@ -239,8 +235,8 @@ fn in_list<E: BackEnd>(
         let any = end.joined(equal, false)?;
         return if negated { end.not(any) } else { Ok(any) };
     }
-    let operand = value(end, operand)?;
-    let items = list.iter().map(|item| value(end, item)).collect::<Result<_, _>>()?;
+    let operand = end.value(operand)?;
+    let items = list.iter().map(|item| end.value(item)).collect::<Result<_, _>>()?;
     end.in_list(operand, items, negated)
 }
 
@@ -251,7 +247,7 @@ fn like<E: BackEnd>(
     escape: Option<&ast::ValueWithSpan>,
     (ignores_case, is_negated): (bool, bool),
 ) -> Result<E::Value, E::Stop> {
-    let (text, pattern) = (value(end, text)?, value(end, pattern)?);
+    let (text, pattern) = (end.value(text)?, end.value(pattern)?);
     let escape = match escape {
         Some(escape) => match escape.value.clone().into_string() {
             Some(said) if said == "\\" => None,
@@ -269,23 +265,11 @@ fn like<E: BackEnd>(
 
 // ---- truths ----
 
-/// An expression as a condition of `what`.
-pub(crate) fn truth<E: BackEnd>(
-    end: &mut E,
-    whole: &Expr,
-    sense: Sense,
-    what: &str,
-) -> Result<E::Value, E::Stop> {
-    let value = expression(end, whole, sense)?;
-    // The innermost place is that of the condition itself.
-    operator::condition(end, value, what).map_err(|stop| end.stopped_at(stop, whole))
-}
-
 fn is_null<E: BackEnd>(end: &mut E, operand: &Expr, negated: bool) -> Result<E::Value, E::Stop> {
     if let Some(row) = row_of(operand) {
         return is_null_of_row(end, row, negated);
     }
-    let value = value(end, operand)?;
+    let value = end.value(operand)?;
     end.is_null(value, negated)
 }
 
@@ -312,9 +296,9 @@ fn case<E: BackEnd>(
                 .map_err(|stop| end.stopped_at(stop, &when.condition))?,
             None => truth(end, &when.condition, Sense::Truth, "CASE/WHEN")?,
         };
-        arms.push((condition, value(end, &when.result)?));
+        arms.push((condition, end.value(&when.result)?));
     }
-    let otherwise = otherwise.map(|otherwise| value(end, otherwise)).transpose()?;
+    let otherwise = otherwise.map(|otherwise| end.value(otherwise)).transpose()?;
     end.case(arms, otherwise)
 }
 

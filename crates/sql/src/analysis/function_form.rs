@@ -1,7 +1,6 @@
 //! Functions that have words of their own instead of commas.
 
 use super::back_end::BackEnd;
-use super::expression::value;
 use super::function::function;
 use sqlparser::ast::{self, Expr};
 
@@ -12,7 +11,7 @@ pub(super) fn analysed<E: BackEnd>(end: &mut E, whole: &Expr) -> Result<E::Value
     match whole {
         Expr::Extract { field, expr, .. } => {
             let field = end.unknown(Some(&field.to_string().trim_matches('\'').to_lowercase()));
-            let moment = value(end, expr)?;
+            let moment = end.value(expr)?;
             function(end, "extract", vec![field, moment])
         }
         Expr::Position { expr, r#in } => call(end, "position", [&**expr, r#in]),
@@ -48,6 +47,6 @@ fn call<'e, E: BackEnd>(
     name: &str,
     arguments: impl IntoIterator<Item = &'e Expr>,
 ) -> Result<E::Value, E::Stop> {
-    let arguments = arguments.into_iter().map(|argument| value(end, argument)).collect::<Result<_, _>>()?;
+    let arguments = arguments.into_iter().map(|argument| end.value(argument)).collect::<Result<_, _>>()?;
     function(end, name, arguments)
 }

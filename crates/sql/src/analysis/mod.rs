@@ -24,8 +24,8 @@ mod operator;
 mod row_value;
 
 pub(crate) use back_end::{BackEnd, Choice, Comparison, Like, Many, Sense};
-pub(crate) use expression::{expression, no_column, truth};
+pub(crate) use expression::{expression, no_column};
 pub(crate) use function::function;
 pub(crate) use list_item::{ListItem, list_item, place_of_name};
-pub(crate) use operator::{condition, infix, resolved};
+pub(crate) use operator::{condition, infix, prefix, resolved, truth};
 pub(crate) use row_value::row_of;

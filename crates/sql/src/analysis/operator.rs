@@ -1,10 +1,11 @@
 //! Operators: which of the table is meant, and what it is to a back end.
 
-use super::back_end::{BackEnd, Comparison, Like};
+use super::back_end::{BackEnd, Comparison, Like, Sense};
 use crate::functions::operator::{self, BuiltIn, like_symbol};
 use crate::functions::{Body, Definition, Kind};
 use crate::sql_type::SqlType;
 use fabius_value::{Error, SqlState};
+use sqlparser::ast::Expr;
 
 /// `left symbol right`
 pub(crate) fn infix<E: BackEnd>(
@@ -102,4 +103,16 @@ pub(crate) fn condition<E: BackEnd>(end: &mut E, value: E::Value, what: &str) ->
             Err(Error::new(SqlState::DATATYPE_MISMATCH, message).into())
         }
     }
+}
+
+/// An expression as a condition of `what`.
+pub(crate) fn truth<E: BackEnd>(
+    end: &mut E,
+    whole: &Expr,
+    sense: Sense,
+    what: &str,
+) -> Result<E::Value, E::Stop> {
+    let value = end.part(whole, sense)?;
+    // The innermost place is that of the condition itself.
+    condition(end, value, what).map_err(|stop| end.stopped_at(stop, whole))
 }

@@ -1,7 +1,6 @@
 //! Row values: `(a, b) < (c, d)`, `(a, b) IS NULL`, `(a, b) OVERLAPS (c, d)`.
 
 use super::back_end::{BackEnd, Many};
-use super::expression::value;
 use super::operator::infix;
 use fabius_value::{Error, SqlState};
 use sqlparser::ast::Expr;
@@ -28,13 +27,13 @@ pub(super) fn compared<E: BackEnd>(
     let syntax = |message: &str| Err(Error::new(SqlState::SYNTAX_ERROR, message).into());
     match (row_of(left), row_of(right)) {
         (None, None) => {
-            let (left, right) = (value(end, left)?, value(end, right)?);
+            let (left, right) = (end.value(left)?, end.value(right)?);
             infix(end, left, symbol, right)
         }
         (left, right) if symbol == "OVERLAPS" => match (left, right) {
             (Some([from, to]), Some([other_from, other_to])) => {
-                let left = [value(end, from)?, value(end, to)?];
-                let right = [value(end, other_from)?, value(end, other_to)?];
+                let left = [end.value(from)?, end.value(to)?];
+                let right = [end.value(other_from)?, end.value(other_to)?];
                 end.overlaps(left, right)
             }
             _ => syntax("wrong number of parameters on OVERLAPS expression"),
@@ -65,12 +64,12 @@ fn rows_compared<E: BackEnd>(
     right: &[Expr],
 ) -> Result<E::Value, E::Stop> {
     if let ([left], [right]) = (left, right) {
-        let (left, right) = (value(end, left)?, value(end, right)?);
+        let (left, right) = (end.value(left)?, end.value(right)?);
         return infix(end, left, symbol, right);
     }
     if matches!(symbol, "=" | "<>") {
         let pairs = left.iter().zip(right).map(|(left, right)| {
-            let (left, right) = (value(end, left)?, value(end, right)?);
+            let (left, right) = (end.value(left)?, end.value(right)?);
             infix(end, left, symbol, right)
         });
         let pairs = pairs.collect::<Result<_, _>>()?;
@@ -96,7 +95,7 @@ pub(super) fn is_null_of_row<E: BackEnd>(
     end.bounded(Many::Fields, row.len())?;
     let mut all = Vec::with_capacity(row.len());
     for field in row {
-        let field = value(end, field)?;
+        let field = end.value(field)?;
         all.push(end.is_null(field, negated)?);
     }
     end.joined(all, true)

@@ -42,6 +42,10 @@ impl BackEnd for Binder<'_> {
         if count > most { beyond(format!("more than {most} {what}")) } else { Ok(()) }
     }
 
+    fn part(&mut self, part: &Expr, sense: Sense) -> Bind<Bound> {
+        analysis::expression(self, part, sense)
+    }
+
     fn deeper<T>(&mut self, analyse: impl FnOnce(&mut Self) -> Bind<T>) -> Bind<T> {
         Binder::deeper(self, analyse)
     }
@@ -100,6 +104,11 @@ impl BackEnd for Binder<'_> {
             }
             other => return beyond(format!("the literal {other}")),
         })
+    }
+
+    fn negative(&mut self, number: &ast::ValueWithSpan) -> Bind<Bound> {
+        let number = self.literal(number)?;
+        analysis::prefix(self, "-", number)
     }
 
     fn unknown(&mut self, text: Option<&str>) -> Bound {
@@ -327,7 +336,7 @@ impl Binder<'_> {
 
     /// An expression, whose type may depend on where it stands.
     pub(crate) fn operand(&mut self, expression: &Expr) -> Bind<Bound> {
-        analysis::expression(self, expression, Sense::Value)
+        self.value(expression)
     }
 
     /// A condition, as the program computes it.

@@ -1,5 +1,6 @@
 //! Functions of arrays.
 
+use super::regular_expression::{captured, like_pattern, pattern};
 use super::{Definition, array_of, define, elements_at, integer_at, text_at, truth_at};
 use crate::interval::Interval;
 use crate::sql_type::SqlType;
@@ -179,16 +180,12 @@ pub fn definitions() -> Vec<Definition> {
         }),
         define("fabius_matches_of(text, text, text?) text[]", |a, _| {
             // One text for each match: its groups as an array's text.
-            let regex = super::text::pattern(text_at(a, 1), text_at(a, 2))?;
+            let regex = pattern(text_at(a, 1), text_at(a, 2))?;
             let most = if text_at(a, 2).contains('g') { usize::MAX } else { 1 };
             let element = SqlType::Array(Box::new(SqlType::Text));
             let found = regex.captures_iter(text_at(a, 0)).take(most);
             Ok(array_of(found.map(|found| {
-                Value::Text(crate::text_format::cast_text(
-                    &super::text::captured(&found),
-                    &element,
-                    &Default::default(),
-                ))
+                Value::Text(crate::text_format::cast_text(&captured(&found), &element, &Default::default()))
             })))
         }),
     ]
@@ -361,7 +358,7 @@ fn quantified(a: &[Value], is_any: bool) -> Result<Value> {
             "~~" | "~~*" | "!~~" | "!~~*" => match (&a[0], &element) {
                 (Value::Text(text), Value::Text(like)) => {
                     let flags = if operator.ends_with('*') { "is" } else { "s" };
-                    let found = super::text::pattern(&like_pattern(like), flags)?.is_match(text);
+                    let found = pattern(&like_pattern(like), flags)?.is_match(text);
                     Some(found != operator.starts_with('!'))
                 }
                 _ => None,
@@ -369,7 +366,7 @@ fn quantified(a: &[Value], is_any: bool) -> Result<Value> {
             "~" | "~*" | "!~" | "!~*" => match (&a[0], &element) {
                 (Value::Text(text), Value::Text(regex)) => {
                     let flags = if operator.ends_with('*') { "i" } else { "" };
-                    Some(super::text::pattern(regex, flags)?.is_match(text) != operator.starts_with('!'))
+                    Some(pattern(regex, flags)?.is_match(text) != operator.starts_with('!'))
                 }
                 _ => None,
             },
@@ -389,19 +386,4 @@ fn quantified(a: &[Value], is_any: bool) -> Result<Value> {
         }
     }
     Ok(if has_null { Value::Null } else { Value::Boolean(!is_any) })
-}
-
-/// A `LIKE` pattern as a regular expression.
-pub fn like_pattern(like: &str) -> String {
-    let mut regex = String::from("^");
-    let mut characters = like.chars();
-    while let Some(character) = characters.next() {
-        match character {
-            '%' => regex += ".*",
-            '_' => regex.push('.'),
-            '\\' => regex += &regex::escape(&characters.next().map(String::from).unwrap_or_default()),
-            other => regex += &regex::escape(&other.to_string()),
-        }
-    }
-    regex + "$"
 }

@@ -14,6 +14,7 @@
 //! | [`number`] | of numbers |
 //! | [`number_pattern`] | numbers by patterns |
 //! | [`operator`] | operators, which are called by symbols |
+//! | [`regular_expression`] | patterns: `~`, `LIKE`, `SIMILAR TO` |
 //! | [`resolution`] | which of several functions is called |
 //! | [`session`] | about the session and its locks |
 //! | [`text`] | of text and bytes |
@@ -28,6 +29,7 @@ pub mod moment;
 pub mod number;
 pub mod number_pattern;
 pub mod operator;
+pub mod regular_expression;
 pub mod resolution;
 pub mod session;
 pub mod text;

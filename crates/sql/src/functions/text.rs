@@ -1,14 +1,11 @@
 //! Functions of text and bytes.
 
+use super::regular_expression::{captured, pattern, similar_pattern, split_at_matches};
 use super::{Call, Definition, array_of, define, elements_at, integer_at, of_programs, text_at, truth_at};
 use crate::text_format::cast_text;
 use fabius_program::ir::Function;
 use fabius_value::{Error, Result, SqlState, Value};
 use md5::Digest;
-use parking_lot::Mutex;
-use regex::{Regex, RegexBuilder};
-use std::collections::HashMap;
-use std::sync::LazyLock;
 
 /// Most characters that `repeat`, `lpad` and `rpad` make.
 const LENGTH: usize = 64 << 20;
@@ -270,69 +267,6 @@ fn random_uuid() -> Value {
 /// Whether a regular expression is found in a text.
 fn matches(a: &[Value], flags: &str) -> Result<bool> {
     Ok(pattern(text_at(a, 1), flags)?.is_match(text_at(a, 0)))
-}
-
-/// The parts of a text between what a pattern matches. Empty matches at its ends, or next to another, part nothing.
-fn split_at_matches<'t>(regex: &Regex, text: &'t str) -> Vec<&'t str> {
-    let (mut parts, mut from) = (Vec::new(), 0);
-    for found in regex.find_iter(text) {
-        if !found.is_empty() || (found.start() > from && found.start() < text.len()) {
-            parts.push(&text[from..found.start()]);
-            from = found.end();
-        }
-    }
-    parts.push(&text[from..]);
-    parts
-}
-
-/// A pattern of `SIMILAR TO` as a regular expression.
-fn similar_pattern(text: &str, escape: &str) -> Result<String> {
-    let mut characters = escape.chars();
-    let (escape, None) = (characters.next(), characters.next()) else {
-        return Err(Error::new(SqlState(*b"22025"), "invalid escape string")
-            .with_hint("Escape string must be empty or one character."));
-    };
-    let mut regex = String::from("^(?:");
-    let mut characters = text.chars().peekable();
-    // Within brackets: how many characters of them there were.
-    let mut in_brackets: Option<usize> = None;
-    while let Some(character) = characters.next() {
-        if Some(character) == escape {
-            if let Some(escaped) = characters.next() {
-                regex.extend(['\\', escaped]);
-            }
-            in_brackets = in_brackets.map(|count| count + 1);
-            continue;
-        }
-        if let Some(count) = in_brackets {
-            if character == '\\' {
-                regex.push('\\');
-            }
-            regex.push(character);
-            if character == '[' {
-                push_class(&mut regex, &mut characters);
-            }
-            let is_negation = character == '^' && count == 0;
-            in_brackets = match character {
-                ']' if count > 0 => None,
-                _ if is_negation => Some(0),
-                _ => Some(count + 1),
-            };
-            continue;
-        }
-        match character {
-            '%' => regex += ".*",
-            '_' => regex.push('.'),
-            '(' => regex += "(?:",
-            '\\' | '.' | '^' | '$' => regex.extend(['\\', character]),
-            '[' => {
-                regex.push('[');
-                in_brackets = Some(0);
-            }
-            other => regex.push(other),
-        }
-    }
-    Ok(regex + ")$")
 }
 
 fn bytes_at(arguments: &[Value], at: usize) -> Vec<u8> {
@@ -714,113 +648,6 @@ fn decode(a: &[Value], _: &Call) -> Result<Value> {
 
 fn no_encoding(name: &str) -> Error {
     Error::new(SqlState::INVALID_PARAMETER, format!("unrecognized encoding: \"{name}\""))
-}
-
-/// How many compiled patterns are kept.
-const PATTERNS: usize = 256;
-
-static COMPILED: LazyLock<Mutex<HashMap<(String, String), Regex>>> = LazyLock::new(Mutex::default);
-
-/// A pattern, compiled. Compiled ones are kept, as the same one comes for each row.
-pub fn pattern(text: &str, flags: &str) -> Result<Regex> {
-    let key = (text.to_string(), flags.to_string());
-    let mut compiled = COMPILED.lock();
-    if let Some(regex) = compiled.get(&key) {
-        return Ok(regex.clone());
-    }
-    let regex = RegexBuilder::new(&library_syntax(text.strip_prefix("***:").unwrap_or(text)))
-        .case_insensitive(flags.contains('i'))
-        .dot_matches_new_line(!flags.contains('n'))
-        .multi_line(flags.contains('n'))
-        .ignore_whitespace(flags.contains('x'))
-        .size_limit(1 << 20)
-        .build()
-        .map_err(|error| {
-            let reason = error.to_string();
-            Error::new(
-                SqlState(*b"2201B"),
-                format!("invalid regular expression: {}", reason.lines().last().unwrap_or_default().trim()),
-            )
-        })?;
-    if compiled.len() >= PATTERNS {
-        compiled.clear();
-    }
-    compiled.insert(key, regex.clone());
-    Ok(regex)
-}
-
-/// An advanced regular expression of PostgreSQL as the library writes it: they differ in escapes, and in what is
-/// special within brackets.
-fn library_syntax(text: &str) -> String {
-    let mut regex = String::with_capacity(text.len());
-    let mut characters = text.chars().peekable();
-    while let Some(character) = characters.next() {
-        match character {
-            '\\' => push_escape(&mut regex, characters.next()),
-            '[' => push_brackets(&mut regex, &mut characters),
-            other => regex.push(other),
-        }
-    }
-    regex
-}
-
-/// What a backslash and the character behind it mean.
-fn push_escape(regex: &mut String, escaped: Option<char>) {
-    match escaped {
-        Some('m') => *regex += "\\b{start}",
-        Some('M') => *regex += "\\b{end}",
-        Some('y') => *regex += "\\b",
-        Some('Y') => *regex += "\\B",
-        Some('b') => *regex += "\\x08",
-        Some('B') => *regex += "\\\\",
-        Some('e') => *regex += "\\x1B",
-        Some('Z') => *regex += "\\z",
-        Some(letter) if letter.is_ascii_alphanumeric() => regex.extend(['\\', letter]),
-        Some(other) => *regex += &regex::escape(&other.to_string()),
-        None => regex.push('\\'),
-    }
-}
-
-/// What stands in brackets, behind the first of them.
-fn push_brackets(regex: &mut String, characters: &mut std::iter::Peekable<std::str::Chars<'_>>) {
-    regex.push('[');
-    regex.extend(characters.next_if_eq(&'^'));
-    if characters.next_if_eq(&']').is_some() {
-        *regex += "\\]";
-    }
-    while let Some(character) = characters.next() {
-        match character {
-            '\\' => push_escape(regex, characters.next()),
-            '[' if matches!(characters.peek(), Some(':' | '.' | '=')) => {
-                regex.push('[');
-                push_class(regex, characters);
-            }
-            '[' | '&' | '~' => regex.extend(['\\', character]),
-            other => regex.push(other),
-        }
-        if character == ']' {
-            break;
-        }
-    }
-}
-
-/// The rest of a class of characters such as `[:alpha:]`, behind its bracket, if one stands there.
-fn push_class(regex: &mut String, characters: &mut std::iter::Peekable<std::str::Chars<'_>>) {
-    let Some(mark) = characters.next_if(|next| matches!(next, ':' | '.' | '=')) else { return };
-    regex.push(mark);
-    while let Some(inner) = characters.next() {
-        regex.push(inner);
-        if inner == mark && characters.peek() == Some(&']') {
-            regex.extend(characters.next());
-            return;
-        }
-    }
-}
-
-/// The groups that a match found, or all of it if it has none.
-pub fn captured(found: &regex::Captures<'_>) -> Value {
-    let group = |at| found.get(at).map(|group: regex::Match<'_>| group.as_str().to_string()).into();
-    if found.len() == 1 { array_of([group(0)]) } else { array_of((1..found.len()).map(group)) }
 }
 
 /// `array_to_string`'s work.

@@ -35,6 +35,10 @@ impl BackEnd for Binder<'_> {
         Ok(())
     }
 
+    fn part(&mut self, part: &ast::Expr, sense: Sense) -> Result<Typed> {
+        analysis::expression(self, part, sense)
+    }
+
     /// What nests deep goes on with more stack.
     #[recursive::recursive]
     fn deeper<T>(&mut self, analyse: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
@@ -293,7 +297,7 @@ impl BackEnd for Binder<'_> {
 impl Binder<'_> {
     /// An expression that is used for its value.
     pub(super) fn expression(&mut self, expression: &ast::Expr) -> Result<Typed> {
-        analysis::expression(self, expression, Sense::Value)
+        self.value(expression)
     }
 
     /// A condition of `what`.

@@ -139,34 +139,6 @@ impl Binder<'_> {
         }
     }
 
-    /// A relation of a query within another, whose columns have names that no other of these queries has:
-    /// DataFusion joins `EXISTS` and `IN` to the rows around under one name for all of a subquery's relations, so that
-    /// it takes columns of one name for each other.
-    fn told_apart(&mut self, plan: LogicalPlan, mut scope: Scope) -> Result<Joined> {
-        if self.levels.is_empty() {
-            return Ok((plan, scope));
-        }
-        let mut columns = Vec::with_capacity(plan.schema().fields().len());
-        let mut is_apart = true;
-        for column in plan.schema().columns() {
-            if self.names_within.insert(column.name.clone()) {
-                columns.push(Expr::Column(column));
-                continue;
-            }
-            is_apart = false;
-            let own = self.fresh_column();
-            for of_scope in scope.columns.iter_mut().filter(|of_scope| of_scope.output.column == column) {
-                of_scope.output.column = own.clone();
-            }
-            columns.push(Expr::Column(column).alias(own.name));
-        }
-        if is_apart {
-            return Ok((plan, scope));
-        }
-        let plan = LogicalPlanBuilder::from(plan).project(columns).and_then(LogicalPlanBuilder::build);
-        Ok((plan.map_err(inbound)?, scope))
-    }
-
     /// Binds with what stands left in sight, as the innermost query.
     fn beside<T>(&mut self, left: Option<&Scope>, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.levels.push(Level {

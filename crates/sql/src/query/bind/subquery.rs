@@ -2,7 +2,7 @@
 
 use super::expression::false_literal;
 use super::operator::plain_binary;
-use super::{Asked, Binder, Flavor, Relation, Typed};
+use super::{Asked, Binder, Flavor, Relation, Scope, Typed};
 use crate::analysis::{Sense, row_of};
 use crate::query::apply::is_of_row;
 use crate::query::arrow_column::arrow_type;
@@ -31,6 +31,34 @@ impl Binder<'_> {
             self.names_within.clear();
         }
         self.deeper(|binder| binder.query(query))
+    }
+
+    /// A relation of a query within another, whose columns have names that no other of these queries has:
+    /// DataFusion joins `EXISTS` and `IN` to the rows around under one name for all of a subquery's relations, so that
+    /// it takes columns of one name for each other.
+    pub(super) fn told_apart(&mut self, plan: LogicalPlan, mut scope: Scope) -> Result<(LogicalPlan, Scope)> {
+        if self.levels.is_empty() {
+            return Ok((plan, scope));
+        }
+        let mut columns = Vec::with_capacity(plan.schema().fields().len());
+        let mut is_apart = true;
+        for column in plan.schema().columns() {
+            if self.names_within.insert(column.name.clone()) {
+                columns.push(Expr::Column(column));
+                continue;
+            }
+            is_apart = false;
+            let own = self.fresh_column();
+            for of_scope in scope.columns.iter_mut().filter(|of_scope| of_scope.output.column == column) {
+                of_scope.output.column = own.clone();
+            }
+            columns.push(Expr::Column(column).alias(own.name));
+        }
+        if is_apart {
+            return Ok((plan, scope));
+        }
+        let plan = LogicalPlanBuilder::from(plan).project(columns).and_then(LogicalPlanBuilder::build);
+        Ok((plan.map_err(inbound)?, scope))
     }
 
     /// An expression that is a question to a subquery, bound once however often it stands in a query.
