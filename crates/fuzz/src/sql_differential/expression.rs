@@ -157,7 +157,8 @@ impl Generator<'_> {
             SORTED_AGGREGATES.iter().filter(|(_, result, _)| *result == of).collect();
         let plain: Vec<&Function> = AGGREGATES.iter().filter(|(_, result, _)| *result == of).collect();
         let choice = self.below(4);
-        let call = if choice == 0 && !sorted.is_empty() {
+        let is_sorted_only = plain.is_empty() && !of.has_extremes();
+        let call = if (choice == 0 || is_sorted_only) && !sorted.is_empty() {
             self.sorted_aggregate(&sorted)?
         } else if of == ValueType::BigInt && choice < 3 {
             let sources = self.scope().sources.clone();

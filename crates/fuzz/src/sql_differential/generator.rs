@@ -145,9 +145,9 @@ impl<'s> Generator<'s> {
 
     /// A type, more often one of those that most columns have.
     pub fn any_type(&mut self) -> ValueType {
-        // Groups are counted more often than their number's type comes up.
+        // Groups are counted, and shares of them taken, more often than the types of that come up.
         if self.scopes.last().is_some_and(|scope| scope.ungrouped.is_some()) && self.chance(1, 5) {
-            return ValueType::BigInt;
+            return if self.chance(1, 5) { ValueType::Ints } else { ValueType::BigInt };
         }
         // What is in scope is worth more than what is not.
         if self.chance(2, 3)
