@@ -1,6 +1,6 @@
 //! Row values: `(a, b) < (c, d)`, `(a, b) IS NULL`, `(a, b) OVERLAPS (c, d)`.
 
-use super::back_end::{BackEnd, Many};
+use super::back_end::{BackEnd, Comparison, Many};
 use super::operator::infix;
 use fabius_value::{Error, SqlState};
 use sqlparser::ast::Expr;
@@ -38,6 +38,9 @@ pub(super) fn compared<E: BackEnd>(
             }
             _ => syntax("wrong number of parameters on OVERLAPS expression"),
         },
+        (Some(_), Some(_)) if Comparison::of_symbol(symbol).is_none() => {
+            Err(end.declined(format!("the operator {symbol} of row values")))
+        }
         (Some(left), Some(right)) => {
             if left.len() != right.len() {
                 return syntax("unequal number of entries in row expressions");
@@ -48,11 +51,10 @@ pub(super) fn compared<E: BackEnd>(
             end.bounded(Many::Fields, left.len())?;
             rows_compared(end, left, symbol, right)
         }
-        (Some(_), None) if symbol == "=" && matches!(right, Expr::Subquery(_)) => match right {
-            Expr::Subquery(query) => end.equal_row(left, query),
-            _ => Err(end.declined("row values".into())),
+        (row, _) => match right {
+            Expr::Subquery(query) if symbol == "=" && row.is_some() => end.equal_row(left, query),
+            _ => Err(end.declined("a comparison of a row value with another".into())),
         },
-        _ => Err(end.declined("a comparison of a row value with another".into())),
     }
 }
 
