@@ -1,6 +1,6 @@
 //! Random conditions.
 
-use super::generator::Generator;
+use super::generator::{Generator, Leaf};
 use super::tree::Node;
 use super::value_type::ValueType::{self, Boolean};
 
@@ -9,6 +9,11 @@ const COMPARISONS: [&str; 6] = ["=", "<>", "<", "<=", ">", ">="];
 impl Generator<'_> {
     /// A condition that is composed of others or of values.
     pub fn predicate(&mut self) -> Node {
+        if self.chance(1, 8)
+            && let Some(condition) = self.between_queries()
+        {
+            return condition;
+        }
         match self.below(16) {
             0 | 1 => self.connected("AND"),
             2 | 3 => self.connected("OR"),
@@ -49,6 +54,22 @@ impl Generator<'_> {
             11 | 12 if self.can_have_query() => self.subquery_predicate(),
             _ => self.comparison(),
         }
+    }
+
+    /// A condition about two columns of a query and one of a query around it.
+    fn between_queries(&mut self) -> Option<Node> {
+        let (own, around) = self.scopes.split_last().filter(|_| !self.is_own_only)?;
+        let outer: Vec<&Leaf> = around.iter().flat_map(|scope| &scope.leaves).collect();
+        let alike = |of: ValueType| own.leaves.iter().filter(move |leaf| leaf.of == of);
+        let fits = |leaf: &&Leaf| leaf.of.has_order() && !leaf.is_local && alike(leaf.of).count() > 1;
+        let outer: Vec<&Leaf> = outer.into_iter().filter(fits).collect();
+        let outer = *outer.get(self.random.index(outer.len().max(1)))?;
+        let own: Vec<Node> = alike(outer.of).map(|leaf| leaf.node.clone()).collect();
+        let outer = outer.node.clone();
+        let (first, second) = (self.one_of(&own), self.one_of(&own));
+        let template = self.one_of(&["(least({}, {}) {} {})", "(nullif({}, {}) {} {})"]);
+        let operator = self.one_of(&COMPARISONS);
+        Some(Node::expression(Boolean, template, [first, outer, Node::word(operator, "="), second]))
     }
 
     fn connected(&mut self, word: &'static str) -> Node {
