@@ -1,5 +1,6 @@
 //! What analysis asks of those who compute expressions.
 
+use super::named::Named;
 use crate::functions::Definition;
 use crate::functions::operator::Operation;
 use crate::functions::resolution::{Argument, Unresolved};
@@ -97,8 +98,11 @@ pub(crate) trait BackEnd: Sized {
     /// A value as one of this type, as `CAST` makes it.
     fn converted(&mut self, value: Self::Value, to: &SqlType) -> Result<Self::Value, Self::Stop>;
 
-    /// `CAST (operand AS to)`
-    fn cast(&mut self, operand: &Expr, to: &ast::DataType) -> Result<Self::Value, Self::Stop>;
+    /// A value, or its text, as an object identifier that shows as a name.
+    fn named(&mut self, value: Self::Value, to: Named) -> Result<Self::Value, Self::Stop>;
+
+    /// A value as `"char"`.
+    fn letter(&mut self, value: Self::Value) -> Result<Self::Value, Self::Stop>;
 
     // ---- operators and functions ----
 
@@ -185,6 +189,9 @@ pub(crate) trait BackEnd: Sized {
     ) -> Result<Self::Value, Self::Stop>;
 
     // ---- arrays ----
+
+    /// `ARRAY [] :: to`
+    fn empty_array(&mut self, to: &SqlType) -> Result<Self::Value, Self::Stop>;
 
     /// `ARRAY [elements]`
     fn array(&mut self, elements: Vec<Self::Value>) -> Result<Self::Value, Self::Stop>;

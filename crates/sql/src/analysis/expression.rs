@@ -4,7 +4,7 @@ use super::back_end::{BackEnd, Like, Many, Sense};
 use super::function::function;
 use super::operator::truth;
 use super::row_value::{compared, is_null_of_row, row_of};
-use super::{chain, function_form, operator};
+use super::{cast, chain, function_form, operator};
 use crate::catalog::folded;
 use crate::interval;
 use crate::parse::is_bare_function;
@@ -44,7 +44,7 @@ fn computed<E: BackEnd>(end: &mut E, whole: &Expr, sense: Sense) -> Result<E::Va
             end.converted(text, &to)
         }
         Expr::Interval(literal) => interval_literal(end, literal),
-        Expr::Cast { expr, data_type, array: false, format: None, .. } => end.cast(expr, data_type),
+        Expr::Cast { expr, data_type, array: false, format: None, .. } => cast::cast(end, expr, data_type),
 
         Expr::BinaryOp { op: B::And, .. } => chain::conditions(end, whole, true, sense),
         Expr::BinaryOp { op: B::Or, .. } => chain::conditions(end, whole, false, sense),

@@ -8,18 +8,22 @@
 //! |---|---|
 //! | [`back_end`] | what analysis asks of those who compute expressions |
 //! | [`expression`] | expressions |
+//! | [`cast`] | what `CAST` leads to |
 //! | [`chain`] | long chains of operators, of `AND` and of `OR` |
 //! | [`operator`], [`function`] | which operator or function of the table is meant |
 //! | [`function_form`] | functions in words of their own: `EXTRACT (year FROM ...)` |
 //! | [`list_item`] | what items of `ORDER BY`, `GROUP BY`, `DISTINCT ON` stand for |
+//! | [`named`] | object identifiers that show as names |
 //! | [`row_value`] | row values: `(a, b) < (c, d)` |
 
 mod back_end;
+mod cast;
 mod chain;
 mod expression;
 mod function;
 mod function_form;
 mod list_item;
+mod named;
 mod operator;
 mod row_value;
 
@@ -27,5 +31,6 @@ pub(crate) use back_end::{BackEnd, Choice, Comparison, Like, Many, Sense};
 pub(crate) use expression::{expression, no_column};
 pub(crate) use function::function;
 pub(crate) use list_item::{ListItem, list_item, place_of_name};
+pub(crate) use named::Named;
 pub(crate) use operator::{condition, infix, prefix, resolved, truth};
 pub(crate) use row_value::row_of;

@@ -5,7 +5,7 @@ use super::bound::{Bound, Known};
 use super::constant::Quoted;
 use super::stop::{Bind, Place, Stop, beyond};
 use super::tree;
-use crate::analysis::{self, BackEnd, Choice, Comparison, Like, Many, Sense};
+use crate::analysis::{self, BackEnd, Choice, Comparison, Like, Many, Named, Sense};
 use crate::functions::operator::Operation;
 use crate::functions::resolution::{Argument, Unresolved};
 use crate::functions::{Definition, FUNCTIONS};
@@ -123,14 +123,12 @@ impl BackEnd for Binder<'_> {
         self.explicit_cast(value, to)
     }
 
-    fn cast(&mut self, operand: &Expr, to: &ast::DataType) -> Bind<Bound> {
-        let name = to.to_string().to_lowercase();
-        if name.trim_start_matches("pg_catalog.").starts_with("reg") {
-            return beyond(format!("a cast to {to}"));
-        }
-        let to = SqlType::from_ast(to)?;
-        let bound = self.operand(operand)?;
-        self.explicit_cast(bound, &to)
+    fn named(&mut self, _: Bound, _: Named) -> Bind<Bound> {
+        beyond("an object identifier by its name")
+    }
+
+    fn letter(&mut self, value: Bound) -> Bind<Bound> {
+        self.explicit_cast(value, &SqlType::Char(1))
     }
 
     fn compared(
@@ -269,6 +267,10 @@ impl BackEnd for Binder<'_> {
         }
         values.push(otherwise.unwrap_or_else(|| Bound::literal(None)));
         self.arms(conditions, values, "CASE")
+    }
+
+    fn empty_array(&mut self, _: &SqlType) -> Bind<Bound> {
+        beyond("an array that is made")
     }
 
     fn array(&mut self, _: Vec<Bound>) -> Bind<Bound> {

@@ -1,11 +1,12 @@
 //! What a query reads: tables of the row source, relations of the catalog, sequences.
 
+use crate::analysis::Named;
 use crate::catalog::{ROW_NUMBER, Sequence, Table};
 use crate::functions::Environment;
 use crate::lowered::RowLock;
 use crate::pg_catalog;
 use crate::query::arrow_column::{arrow_type, batch};
-use crate::query::bind::{Flavor, Named};
+use crate::query::bind::Flavor;
 use crate::query::failure::{internal, outbound};
 use crate::query::key_range::KeyRange;
 use crate::query::row_source::{RowSource, TableScan};

@@ -1,8 +1,8 @@
 //! Calls of functions.
 
 use super::aggregate::{is_aggregate, is_window_function};
-use super::{Binder, Flavor, Named, Sight, Typed, parts_of};
-use crate::analysis::{self, BackEnd, Choice, Sense};
+use super::{Binder, Flavor, Sight, Typed, parts_of};
+use crate::analysis::{self, BackEnd, Choice, Named, Sense};
 use crate::functions::resolution::{self, Argument, Unresolved};
 use crate::functions::{Call, Definition, Kind};
 use crate::query::failure::{inbound, unsupported};

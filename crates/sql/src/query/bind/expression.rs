@@ -2,10 +2,9 @@
 
 use super::call::given;
 use super::operator::plain_binary;
-use super::scope::Named;
 use super::subquery::nested;
-use super::{Binder, Flavor, Typed, folded, parts_of};
-use crate::analysis::{self, BackEnd, Choice, Comparison, Like, Many, Sense};
+use super::{Binder, Flavor, Typed, folded};
+use crate::analysis::{self, BackEnd, Choice, Comparison, Like, Many, Named, Sense};
 use crate::functions::Definition;
 use crate::functions::operator::Operation;
 use crate::functions::resolution::{Argument, Unresolved};
@@ -14,6 +13,7 @@ use crate::number_literal;
 use crate::query::arrow_column::scalar;
 use crate::query::failure::unsupported;
 use crate::sql_type::SqlType;
+use crate::type_rules::is_text;
 use datafusion::logical_expr::expr::{self, Case, Exists, Placeholder};
 use datafusion::logical_expr::{Expr, Operator};
 use datafusion::scalar::ScalarValue;
@@ -99,11 +99,23 @@ impl BackEnd for Binder<'_> {
     }
 
     fn converted(&mut self, value: Typed, to: &SqlType) -> Result<Typed> {
-        Binder::cast(self, value, to)
+        let typed = self.cast(value, to)?;
+        // As a number it shows itself as one.
+        Ok(if *to == SqlType::Oid { Typed { flavor: Flavor::Plain, ..typed } } else { typed })
     }
 
-    fn cast(&mut self, operand: &ast::Expr, to: &ast::DataType) -> Result<Typed> {
-        self.cast_to(operand, to)
+    fn named(&mut self, value: Typed, to: Named) -> Result<Typed> {
+        let oid = if value.sql_type == SqlType::Unknown || is_text(&value.sql_type) {
+            let text = self.cast(value, &SqlType::Text)?;
+            self.function(to.reader(), vec![text])?
+        } else {
+            self.cast(value, &SqlType::Oid)?
+        };
+        Ok(Typed { flavor: Flavor::Named(to), ..oid })
+    }
+
+    fn letter(&mut self, value: Typed) -> Result<Typed> {
+        self.cast(value, &SqlType::Text)
     }
 
     fn paired(&mut self, left: Typed, right: Typed) -> Result<[Typed; 2]> {
@@ -228,6 +240,10 @@ impl BackEnd for Binder<'_> {
         Ok(Typed::new(Expr::Case(Case::new(None, pairs, otherwise)), common))
     }
 
+    fn empty_array(&mut self, to: &SqlType) -> Result<Typed> {
+        Ok(Typed::literal(scalar(&Value::List(Vec::new()), to)?, to.clone()))
+    }
+
     fn array(&mut self, elements: Vec<Typed>) -> Result<Typed> {
         Binder::array(self, elements)
     }
@@ -303,58 +319,6 @@ impl Binder<'_> {
     /// A condition of `what`.
     pub(super) fn truth(&mut self, expression: &ast::Expr, what: &str) -> Result<Expr> {
         analysis::truth(self, expression, Sense::Truth, what).map(|typed| typed.expr)
-    }
-
-    fn cast_to(&mut self, expression: &ast::Expr, data_type: &ast::DataType) -> Result<Typed> {
-        let name = match data_type {
-            ast::DataType::Regclass => Some("regclass".to_string()),
-            ast::DataType::Custom(name, _) => parts_of(name).last().cloned(),
-            _ => None,
-        };
-        if let Some(named) = name.as_deref().and_then(Named::of_name) {
-            let typed = self.expression(expression)?;
-            if matches!(typed.sql_type, SqlType::Unknown) || crate::type_rules::is_text(&typed.sql_type) {
-                let text = self.cast(typed, &SqlType::Text)?;
-                let oid = self.function(named.reader(), vec![text])?;
-                return Ok(Typed { flavor: Flavor::Named(named), ..oid });
-            }
-            let oid = self.cast(typed, &SqlType::Oid)?;
-            return Ok(Typed { flavor: Flavor::Named(named), ..oid });
-        }
-        // `"char"` of the catalog and the vectors are kept as text and arrays.
-        let to = match (name.as_deref(), data_type) {
-            (Some("char"), _) => SqlType::Text,
-            (Some("int2vector"), _) => SqlType::Array(Box::new(SqlType::SmallInt)),
-            (Some("oidvector"), _) => SqlType::Array(Box::new(SqlType::Oid)),
-            (Some("cstring" | "aclitem" | "pg_node_tree" | "pg_lsn" | "xid" | "inet" | "anyarray"), _) => {
-                SqlType::Text
-            }
-            (Some("information_schema" | "sql_identifier" | "character_data"), _) => SqlType::Text,
-            (_, ast::DataType::Array(ast::ArrayElemTypeDef::SquareBracket(element, _))) => {
-                let inner = match element.as_ref() {
-                    ast::DataType::Custom(name, _) => parts_of(name).last().cloned(),
-                    ast::DataType::Regclass => Some("regclass".into()),
-                    _ => None,
-                };
-                match inner.as_deref() {
-                    Some("regclass" | "regtype" | "regproc") => SqlType::Array(Box::new(SqlType::Oid)),
-                    Some("char") => SqlType::Array(Box::new(SqlType::Text)),
-                    _ => SqlType::from_ast(data_type)?,
-                }
-            }
-            _ => SqlType::from_ast(data_type)?,
-        };
-        if let (ast::Expr::Array(array), SqlType::Array(element)) = (expression, &to)
-            && array.elem.is_empty()
-        {
-            let value = fabius_value::Value::List(Vec::new());
-            let _ = element;
-            return Ok(Typed::literal(crate::query::arrow_column::scalar(&value, &to)?, to));
-        }
-        let typed = self.expression(expression)?;
-        let is_number = to == SqlType::Oid;
-        let typed = self.cast(typed, &to)?;
-        Ok(if is_number { Typed { flavor: Flavor::Plain, ..typed } } else { typed })
     }
 
     /// An array of elements, as one type.

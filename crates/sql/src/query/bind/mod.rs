@@ -42,7 +42,7 @@ mod subquery;
 mod window;
 
 pub(super) use operator::plain_binary;
-pub(super) use scope::{Flavor, Merged, Named, Output, Scope, ScopeColumn, Sight, Typed};
+pub(super) use scope::{Flavor, Merged, Output, Scope, ScopeColumn, Sight, Typed};
 
 use crate::analysis::Sense;
 use crate::catalog::{ObjectName, folded};

@@ -1,7 +1,7 @@
 //! Names in scope: what SQL calls a plan's columns.
 
 use super::Binder;
-use crate::analysis;
+use crate::analysis::{self, Named};
 use crate::sql_type::SqlType;
 use datafusion::common::Column;
 use datafusion::logical_expr::Expr;
@@ -20,52 +20,6 @@ pub(in crate::query) enum Flavor {
     Vector,
     /// A row of `information_schema._pg_expandarray`, kept as its `x`.
     Expanded,
-}
-
-/// The types of object identifiers that show as names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::query) enum Named {
-    Class,
-    Type,
-    Function,
-    Namespace,
-    Role,
-}
-
-impl Named {
-    /// The type of that name.
-    pub(in crate::query) fn of_name(name: &str) -> Option<Named> {
-        Some(match name {
-            "regclass" => Named::Class,
-            "regtype" => Named::Type,
-            "regproc" | "regprocedure" | "regoper" | "regoperator" => Named::Function,
-            "regnamespace" => Named::Namespace,
-            "regrole" => Named::Role,
-            _ => return None,
-        })
-    }
-
-    /// The function from a name to the identifier.
-    pub(in crate::query) fn reader(self) -> &'static str {
-        match self {
-            Named::Class => "fabius_class_oid",
-            Named::Type => "fabius_type_oid",
-            Named::Function => "fabius_function_oid",
-            Named::Namespace => "fabius_namespace_oid",
-            Named::Role => "fabius_role_oid",
-        }
-    }
-
-    /// The function back.
-    pub(in crate::query) fn writer(self) -> &'static str {
-        match self {
-            Named::Class => "fabius_class_name",
-            Named::Type => "fabius_type_name",
-            Named::Function => "fabius_function_name",
-            Named::Namespace => "fabius_namespace_name",
-            Named::Role => "fabius_role_name",
-        }
-    }
 }
 
 /// An expression and its type.

@@ -1,0 +1,74 @@
+//! What `CAST` makes of a value: one of a type, also of types that only the catalog has.
+
+use super::back_end::BackEnd;
+use super::named::Named;
+use crate::catalog::folded;
+use crate::sql_type::SqlType;
+use fabius_value::Error;
+use sqlparser::ast::{self, DataType, Expr};
+
+/// What a cast leads to.
+enum Target {
+    /// A value of a type.
+    Type(SqlType),
+    /// An object identifier that shows as a name.
+    Named(Named),
+    /// `"char"`: a letter.
+    Letter,
+}
+
+impl Target {
+    fn of(to: &DataType) -> Result<Target, Error> {
+        let name = own_name(to);
+        if let Some(named) = name.as_deref().and_then(Named::of_name) {
+            return Ok(Target::Named(named));
+        }
+        // The vectors of the catalog are kept as arrays, and what nobody computes with as text.
+        let array = |of: SqlType| Ok(Target::Type(SqlType::Array(Box::new(of))));
+        match (name.as_deref(), to) {
+            (Some("char"), _) => Ok(Target::Letter),
+            (Some("int2vector"), _) => array(SqlType::SmallInt),
+            (Some("oidvector"), _) => array(SqlType::Oid),
+            (
+                Some(
+                    "cstring" | "aclitem" | "pg_node_tree" | "pg_lsn" | "xid" | "inet" | "anyarray"
+                    | "information_schema" | "sql_identifier" | "character_data",
+                ),
+                _,
+            ) => Ok(Target::Type(SqlType::Text)),
+            (_, DataType::Array(ast::ArrayElemTypeDef::SquareBracket(element, _))) => {
+                match own_name(element).as_deref() {
+                    Some("regclass" | "regtype" | "regproc") => array(SqlType::Oid),
+                    Some("char") => array(SqlType::Text),
+                    _ => SqlType::from_ast(to).map(Target::Type),
+                }
+            }
+            _ => SqlType::from_ast(to).map(Target::Type),
+        }
+    }
+}
+
+/// The name of a type that the grammar has no words for, without its schema.
+fn own_name(to: &DataType) -> Option<String> {
+    match to {
+        DataType::Regclass => Some("regclass".into()),
+        DataType::Custom(name, _) => name.0.last().and_then(|part| part.as_ident()).map(folded),
+        _ => None,
+    }
+}
+
+/// `CAST (operand AS to)`
+pub(super) fn cast<E: BackEnd>(end: &mut E, operand: &Expr, to: &DataType) -> Result<E::Value, E::Stop> {
+    let target = Target::of(to)?;
+    if let (Expr::Array(array), Target::Type(to @ SqlType::Array(_))) = (operand, &target)
+        && array.elem.is_empty()
+    {
+        return end.empty_array(to);
+    }
+    let value = end.value(operand)?;
+    match target {
+        Target::Type(to) => end.converted(value, &to),
+        Target::Named(named) => end.named(value, named),
+        Target::Letter => end.letter(value),
+    }
+}
