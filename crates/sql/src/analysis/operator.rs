@@ -66,8 +66,13 @@ pub(super) fn like<E: BackEnd>(
     text: E::Value,
     like: Like<E::Value>,
 ) -> Result<E::Value, E::Stop> {
-    resolved::<E>(like_symbol(like.ignores_case, like.is_negated), &[&text, &like.pattern])?;
-    end.like(text, like)
+    let symbol = like_symbol(like.ignores_case, like.is_negated);
+    let operator = resolved::<E>(symbol, &[&text, &like.pattern])?;
+    match (operator.body, &like.escape) {
+        (Body::BuiltIn(_), _) => end.like(text, like),
+        (_, None) => end.apply(operator, vec![text, like.pattern]),
+        (_, Some(_)) => Err(end.declined("LIKE of bytes with another escape".into())),
+    }
 }
 
 /// The operator of the table that takes such operands.

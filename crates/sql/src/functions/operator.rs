@@ -3,6 +3,7 @@
 //! Those of moments, JSON, arrays and patterns stand beside the functions of these; here are those of numbers, texts,
 //! bits and comparisons.
 
+use super::regular_expression::bytes_are_like;
 use super::resolution::{Argument, Unresolved, best, takes_exactly};
 use super::{Body, Definition, FUNCTIONS, declare, define, integer_at};
 use crate::sql_type::SqlType;
@@ -87,6 +88,8 @@ pub fn definitions() -> Vec<Definition> {
             (like_symbol(ignores_case, is_negated), BuiltIn::Like { ignores_case, is_negated });
         all.push(built_in(&format!("{symbol}(text, text) bool"), does));
     }
+    all.push(define("~~(bytea, bytea) bool", |a, _| bytes_are_like(a).map(Value::Boolean)));
+    all.push(define("!~~(bytea, bytea) bool", |a, _| bytes_are_like(a).map(|are| Value::Boolean(!are))));
     all
 }
 

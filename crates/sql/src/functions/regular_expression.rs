@@ -144,6 +144,26 @@ pub fn like_pattern(like: &str) -> String {
     regex + "$"
 }
 
+/// Whether bytes are as a pattern of `LIKE` says.
+pub fn bytes_are_like(a: &[Value]) -> Result<bool> {
+    let [Value::Bytea(bytes), Value::Bytea(like), ..] = a else { return Ok(false) };
+    let mut regex = String::from("^");
+    let mut rest = like.iter();
+    while let Some(byte) = rest.next() {
+        let plain = |byte: &u8| format!("\\x{byte:02X}");
+        match byte {
+            b'%' => regex += ".*",
+            b'_' => regex.push('.'),
+            b'\\' => regex += &rest.next().map(plain).unwrap_or_default(),
+            other => regex += &plain(other),
+        }
+    }
+    regex.push('$');
+    let built = regex::bytes::RegexBuilder::new(&regex).unicode(false).dot_matches_new_line(true).build();
+    let built = built.map_err(|_| Error::new(SqlState::PROGRAM_LIMIT, "the pattern of LIKE is too long"))?;
+    Ok(built.is_match(bytes))
+}
+
 /// A pattern of `SIMILAR TO` as a regular expression.
 pub fn similar_pattern(text: &str, escape: &str) -> Result<String> {
     let mut characters = escape.chars();
