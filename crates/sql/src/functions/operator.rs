@@ -318,7 +318,7 @@ mod tests {
     }
 
     /// Goal: for each symbol and each two types, what PostgreSQL 15 gives: the type, `?` for 42725, nothing for 42883.
-    /// Left out are `LIKE` of bytes, and what is ambiguous there because of ranges and shapes.
+    /// Left out is what is ambiguous there because of ranges and shapes.
     #[test]
     fn operators_are_those_of_postgresql() {
         let expected = include_str!("operators_of_postgresql.txt");
