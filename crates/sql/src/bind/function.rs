@@ -88,6 +88,7 @@ impl Binder<'_> {
                 let right = self.as_operand(right, &definition.parameters[1])?;
                 self.moments(left, symbol, right)
             }
+            ("-", 1) => self.minus(arguments.remove(0)),
             ("||", 2) => match &definition.parameters[0] {
                 Kind::Is(bytes @ SqlType::Bytea) => {
                     let right = arguments.remove(1);

@@ -275,6 +275,8 @@ procedure statement(p1: bytea, p2: int) -> list of (c1: date null, c2: timestamp
 arguments Constant(Bytea([160, 238, 188, 153, 156, 11, 78, 248, 187, 109, 107, 185, 189, 56, 10, 17]))
           Constant(Int(1))
 
+> SELECT moment + (- interval '1 day'), moment - interval '1 day' FROM kinds WHERE id = 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'
+
 > SELECT c FROM kinds WHERE small = $1 AND flag
 
 procedure statement(p1: smallint) -> list of (c1: char(4) null) {
