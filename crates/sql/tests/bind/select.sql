@@ -277,6 +277,15 @@ arguments Constant(Bytea([160, 238, 188, 153, 156, 11, 78, 248, 187, 109, 107, 1
 
 > SELECT moment + (- interval '1 day'), moment - interval '1 day' FROM kinds WHERE id = 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'
 
+procedure statement(p1: bytea) -> list of (c1: timestamp null, c2: timestamp null) {
+    var result_1: list of (c1: timestamp null, c2: timestamp null) = []
+    if exists kinds[p1] {
+        append result_1 (add_micros(kinds[p1].moment, (-86400000000)::bigint), add_micros(kinds[p1].moment, (-86400000000)::bigint))
+    }
+    return result_1
+}
+arguments Constant(Bytea([160, 238, 188, 153, 156, 11, 78, 248, 187, 109, 107, 185, 189, 56, 10, 17]))
+
 > SELECT c FROM kinds WHERE small = $1 AND flag
 
 procedure statement(p1: smallint) -> list of (c1: char(4) null) {
