@@ -57,11 +57,23 @@ fn count(names: &Names, name: &str) -> usize {
     names.iter().filter(|(other, _)| other == name).count()
 }
 
+fn type_of(names: &Names, name: &str) -> Option<ValueType> {
+    names.iter().find(|(other, _)| other == name).map(|(_, of)| *of)
+}
+
+/// Whether one of two is `char(n)`: the column that they are merged to would be `text` (`known.rs`).
+fn is_padded_once(one: ValueType, other: Option<ValueType>) -> bool {
+    other.is_some_and(|other| (one == ValueType::Char) != (other == ValueType::Char))
+}
+
 impl Joining {
     /// Columns that both sides have once.
     fn common(&self, names: &Names) -> Names {
         let can = |(name, of): &&(String, ValueType)| {
-            of.has_equality() && count(&self.names, name) == 1 && count(names, name) == 1
+            of.has_equality()
+                && count(&self.names, name) == 1
+                && count(names, name) == 1
+                && !is_padded_once(*of, type_of(names, name))
         };
         self.names.iter().filter(can).cloned().collect()
     }
@@ -70,7 +82,10 @@ impl Joining {
     fn is_ambiguous(&self, names: &Names) -> bool {
         names.iter().any(|(name, of)| match count(&self.names, name) {
             0 => false,
-            1 => !of.has_equality() || count(names, name) > 1,
+            1 => {
+                let is_unlike = is_padded_once(*of, type_of(&self.names, name));
+                !of.has_equality() || count(names, name) > 1 || is_unlike
+            }
             _ => true,
         })
     }

@@ -126,7 +126,7 @@ pub const KNOWN: &[Known] = &[
     },
     Known { what: "parameters of `char(n)`", why: "their type is `text`", how: How::NotGenerated },
     Known {
-        what: "`char(n)` of several lengths or beside other text in `CASE`, `COALESCE`, `UNION`",
+        what: "`char(n)` of several lengths or beside other text in `CASE`, `COALESCE`, `UNION`, `USING`",
         why: "the type is `text`",
         how: How::NotGenerated,
     },
