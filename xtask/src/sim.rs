@@ -1,4 +1,4 @@
-//! The differential simulation (`crates/engine/src/differential/simulation.rs`), by seed or for long.
+//! The differential simulation (`crates/testing/src/differential/simulation.rs`), by seed or for long.
 
 use crate::cargo;
 use clap::Args;
@@ -66,7 +66,7 @@ pub fn run(options: &Options) -> bool {
     simulate(options, seeds, options.minutes)
 }
 
-/// Runs simulated clusters (`crates/cluster/src/simulation`), optimised; whether all was as it must be.
+/// Runs simulated clusters (`crates/database/tests/cluster_simulation`), optimised; whether all was as it must be.
 fn simulate_clusters(options: &Options) -> bool {
     let arguments =
         ["test", "--release", "--package", "fabius", "--test", "cluster_simulation", "--", "--nocapture"];

@@ -116,7 +116,10 @@ pub enum HardStateError {
 
 impl HardState {
     /// Reads it; nothing if there never was one.
-    pub(crate) fn read(disk: &dyn Disk) -> Result<Option<HardState>, HardStateError> {
+    ///
+    /// # Errors
+    /// If it is damaged, a later version's, or the disk fails.
+    pub fn read(disk: &dyn Disk) -> Result<Option<HardState>, HardStateError> {
         match disk.read(FILE_NAME) {
             Ok(bytes) => HardState::decode(&bytes).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -125,7 +128,10 @@ impl HardState {
     }
 
     /// Writes it, durably, whole or not at all.
-    pub(crate) fn write(&self, disk: &dyn Disk) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// If the disk fails.
+    pub fn write(&self, disk: &dyn Disk) -> io::Result<()> {
         match disk.delete(NEW_FILE_NAME) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}

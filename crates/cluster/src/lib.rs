@@ -26,7 +26,6 @@
 //! | `wire.rs`, `fields.rs` | what nodes say to each other |
 //! | `replication.rs` | when a leader answers |
 //! | `tls.rs` | how nodes make sure of each other, and nobody listens |
-//! | `simulation` | clusters under everything that can go wrong, from a seed |
 
 mod agreed_engine;
 mod agreed_log;
@@ -47,7 +46,6 @@ mod proposals;
 mod reads;
 mod replica;
 mod replication;
-pub mod simulation;
 mod succession;
 mod tls;
 mod wire;

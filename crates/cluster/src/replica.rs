@@ -55,9 +55,14 @@ pub struct Agreed {
 }
 
 impl Agreed {
-    pub(crate) fn of(entry: &Entry, first_seq: Seq, count: u32, ours: Vec<(u32, Arc<Batch>)>) -> Agreed {
+    fn of(entry: &Entry, first_seq: Seq, count: u32, ours: Vec<(u32, Arc<Batch>)>) -> Agreed {
         let data = envelope::content(entry).map_or_else(Bytes::new, |_| entry.data.clone());
         Agreed { index: entry.index, term: entry.term, first_seq, count, ours, data }
+    }
+
+    /// The entry that a batch of a node's log holds, agreed on or not; nothing if it holds none.
+    pub fn in_log(batch: &[u8], first_seq: Seq, count: u32) -> Option<Agreed> {
+        Some(Agreed::of(&envelope::decode(batch)?, first_seq, count, Vec::new()))
     }
 
     /// What an engine takes; nothing if there is nothing to take.
@@ -66,7 +71,7 @@ impl Agreed {
     }
 
     /// An entry at this one's place in the order, at which nothing happens.
-    pub(crate) fn emptied(self) -> Agreed {
+    pub fn emptied(self) -> Agreed {
         Agreed { data: Bytes::new(), ..self }
     }
 
@@ -311,7 +316,7 @@ impl Replica {
     }
 
     /// Whether this node has no seat to come into.
-    pub(crate) fn is_seated(&self) -> bool {
+    pub fn is_seated(&self) -> bool {
         self.claimant().is_none()
     }
 

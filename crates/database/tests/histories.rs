@@ -6,8 +6,8 @@ mod shop;
 use fabius::{
     Concurrency, Database, EngineKind, Hold, Options, SqlState, TransactionOptions, Value, block_on,
 };
-use fabius_engine::recorded::{self, Committed};
 use fabius_env::Random;
+use fabius_testing::recorded::{self, Committed};
 use shop::{READ, SET, TAKE};
 use std::collections::BTreeMap;
 use std::sync::Arc;

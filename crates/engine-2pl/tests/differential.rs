@@ -1,6 +1,6 @@
 //! The two-phase locking engine agrees with the serial oracle on random programs, in the order of its own log.
 
-use fabius_engine::differential::{self, Size};
+use fabius_testing::differential::{self, Size};
 
 use std::sync::Arc;
 

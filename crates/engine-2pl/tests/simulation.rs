@@ -1,6 +1,6 @@
 //! The two-phase locking engine under simulated schedules and crashes agrees with the serial oracle.
 
-use fabius_engine::differential::simulation::{self, Subject};
+use fabius_testing::differential::simulation::{self, Subject};
 
 use std::sync::Arc;
 

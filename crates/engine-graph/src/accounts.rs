@@ -9,8 +9,8 @@ use crate::decomposition::{Decompositions, Grains};
 use crate::graph::{Graph, Queue, Stamped};
 use crate::{GraphEngine, Settings};
 use fabius_engine::entry::Call;
-use fabius_engine::rig::Rig;
 use fabius_program::arguments;
+use fabius_testing::rig::Rig;
 use fabius_value::{Datum, Key, Seq, Value};
 use std::sync::Arc;
 

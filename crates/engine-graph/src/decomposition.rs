@@ -180,7 +180,7 @@ impl Grains {
 mod tests {
     use super::*;
     use crate::{GraphEngine, Settings};
-    use fabius_engine::rig::Rig;
+    use fabius_testing::rig::Rig;
     use std::sync::Arc;
 
     /// Goal: `docs/decisions/calls-wait-for-all-their-heads.md` says which workloads' calls are taken apart: these are

@@ -1,9 +1,9 @@
 //! Batches are as large as the latency target lets them be.
 
 use fabius_engine::BatchBuilder;
-use fabius_engine::rig::Rig;
 use fabius_engine_graph::{GraphEngine, Settings};
 use fabius_env::schedule;
+use fabius_testing::rig::Rig;
 use fabius_value::Value;
 use std::sync::Arc;
 use std::time::Duration;

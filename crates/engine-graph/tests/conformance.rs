@@ -1,7 +1,7 @@
 //! The graph engine does what every engine must do.
 
-use fabius_engine::conformance;
 use fabius_engine_graph::{GraphEngine, Settings};
+use fabius_testing::conformance;
 use std::sync::Arc;
 
 #[test]

@@ -1,10 +1,10 @@
 //! Graphs are executed one after the other, and each writes a record once.
 
 use fabius_engine::BatchBuilder;
-use fabius_engine::rig::Rig;
 use fabius_engine_graph::{GraphEngine, Settings};
 use fabius_env::schedule;
 use fabius_storage::{Record, Version};
+use fabius_testing::rig::Rig;
 use fabius_value::{Datum, Key, Seq, Value};
 use std::iter::successors;
 use std::sync::Arc;

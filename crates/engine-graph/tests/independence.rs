@@ -1,9 +1,9 @@
 //! Calls whose record actions are independent are executed action by action, and are whole all the same.
 
 use fabius_engine::BatchBuilder;
-use fabius_engine::rig::Rig;
 use fabius_engine_graph::{GraphEngine, Settings};
 use fabius_env::Random;
+use fabius_testing::rig::Rig;
 use fabius_value::Value;
 use std::sync::Arc;
 

@@ -613,7 +613,7 @@ impl Engine for LazyEngine {
 mod tests {
     use super::*;
     use crate::deferred;
-    use fabius_engine::rig::Rig;
+    use fabius_testing::rig::Rig;
     use fabius_value::SqlState;
     use std::panic::AssertUnwindSafe;
     use std::sync::OnceLock;

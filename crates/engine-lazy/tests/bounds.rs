@@ -2,9 +2,9 @@
 
 use fabius_engine::BatchBuilder;
 use fabius_engine::counters::Counts;
-use fabius_engine::rig::Rig;
 use fabius_engine_lazy::{LazyEngine, Policy};
 use fabius_program::arguments;
+use fabius_testing::rig::Rig;
 use fabius_value::Value;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The lazy engine does what every engine must do, whenever it does the deferred work.
 
-use fabius_engine::conformance;
 use fabius_engine_lazy::{LazyEngine, Policy};
+use fabius_testing::conformance;
 use std::sync::Arc;
 
 #[test]

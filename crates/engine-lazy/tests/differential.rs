@@ -1,7 +1,7 @@
 //! The lazy engine agrees with the serial oracle on random programs, whenever it does the deferred work.
 
-use fabius_engine::differential::{self, Size};
 use fabius_engine_lazy::{LazyEngine, Policy};
+use fabius_testing::differential::{self, Size};
 use std::sync::Arc;
 
 fn run(policy: Policy) {

@@ -1,9 +1,9 @@
 //! Calls that blind writes have made pointless are dropped, and only those (lazy evaluation, section 4.3).
 
 use fabius_engine::BatchBuilder;
-use fabius_engine::rig::Rig;
 use fabius_engine_lazy::{LazyEngine, Policy};
 use fabius_program::arguments;
+use fabius_testing::rig::Rig;
 use fabius_value::Value;
 use std::sync::Arc;
 

@@ -3,9 +3,9 @@
 //! would fail.
 
 use fabius_engine::BatchBuilder;
-use fabius_engine::rig::Rig;
 use fabius_engine_lazy::{LazyEngine, Policy};
 use fabius_program::arguments;
+use fabius_testing::rig::Rig;
 use fabius_value::{DataType, Decimal, Value, calendar};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};

@@ -1,8 +1,8 @@
 //! The lazy engine under simulated schedules and crashes agrees with the serial oracle, whenever it does
 //! the deferred work. Each test is a policy, as `cargo xtask sim --policy` names it.
 
-use fabius_engine::differential::simulation::{self, Subject};
 use fabius_engine_lazy::{LazyEngine, Policy};
+use fabius_testing::differential::simulation::{self, Subject};
 use std::sync::Arc;
 
 /// Seeds of each policy.

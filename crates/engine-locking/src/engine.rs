@@ -388,8 +388,8 @@ impl Runner for LockingEngine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fabius_engine::rig::Rig;
     use fabius_engine::{Batch, BatchBuilder};
+    use fabius_testing::rig::Rig;
     use fabius_value::Value;
     use std::panic::AssertUnwindSafe;
     use std::sync::OnceLock;

@@ -1,7 +1,7 @@
 //! The locking engine does what every engine must do.
 
-use fabius_engine::conformance;
 use fabius_engine_locking::{LockingEngine, Policy};
+use fabius_testing::conformance;
 
 use std::sync::Arc;
 

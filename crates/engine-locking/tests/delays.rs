@@ -1,11 +1,11 @@
 //! Predictions that become old before they are used: time passes between a call's reconnaissance and its place in the
 //! order, and others change what decides about its locks meanwhile.
 
-use fabius_engine::rig::{Make, Rig};
 use fabius_engine::{BatchBuilder, Foundation};
 use fabius_engine_locking::policy::LockManager;
 use fabius_engine_locking::{LockingEngine, Policy};
 use fabius_env::{Random, schedule};
+use fabius_testing::rig::{Make, Rig};
 use fabius_value::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -2,12 +2,12 @@
 
 use fabius_engine::eager::plan::Schema;
 use fabius_engine::entry::Call;
-use fabius_engine::rig::{Make, Rig};
 use fabius_engine::{BatchBuilder, Foundation};
 use fabius_engine_locking::footprint::{Footprints, Way};
 use fabius_engine_locking::policy::LockManager;
 use fabius_engine_locking::{LockingEngine, Policy};
 use fabius_env::Random;
+use fabius_testing::rig::{Make, Rig};
 use fabius_value::Value;
 use std::sync::Arc;
 

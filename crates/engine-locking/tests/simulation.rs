@@ -1,9 +1,9 @@
 //! The locking engine under simulated schedules and crashes agrees with the serial oracle. Each test is a
 //! policy, as `cargo xtask sim --policy` names it.
 
-use fabius_engine::differential::simulation::{self, Subject};
 use fabius_engine_locking::policy::LockManager;
 use fabius_engine_locking::{LockingEngine, Policy};
+use fabius_testing::differential::simulation::{self, Subject};
 use std::sync::Arc;
 
 /// Seeds of each policy.

@@ -1,8 +1,8 @@
 //! The partitioned engine does what every engine must do, with one partition, two and many, and its variant with
 //! local locks too.
 
-use fabius_engine::conformance;
 use fabius_engine_partitioned::{PartitionedEngine, Policy, Scheme, Waiting};
+use fabius_testing::conformance;
 use std::sync::Arc;
 
 fn conforms(scheme: Scheme, partitions: usize) {

@@ -1,7 +1,7 @@
 //! The partitioned engine agrees with the serial oracle on random programs, in the order of its own log.
 
-use fabius_engine::differential::{self, Size};
 use fabius_engine_partitioned::{PartitionedEngine, Policy, Scheme, Waiting};
+use fabius_testing::differential::{self, Size};
 use std::sync::Arc;
 
 fn agrees(scheme: Scheme, partitions: usize, waiting: Waiting) {

@@ -1,7 +1,7 @@
 //! The partitioned engine under simulated schedules and crashes agrees with the serial oracle.
 
-use fabius_engine::differential::simulation::{self, Subject};
 use fabius_engine_partitioned::{PartitionedEngine, Policy, Scheme, Waiting};
+use fabius_testing::differential::simulation::{self, Subject};
 use std::sync::Arc;
 
 fn subject(policy: &'static str, scheme: Scheme, partitions: usize) -> Subject {

@@ -1,9 +1,9 @@
 //! What a run of calls leaves of a row that all of them have written.
 
 use fabius_engine::BatchBuilder;
-use fabius_engine::rig::Rig;
 use fabius_engine_partitioned::{PartitionedEngine, Policy, Scheme};
 use fabius_storage::Version;
+use fabius_testing::rig::Rig;
 use fabius_value::{Datum, Key, Value};
 use std::iter::successors;
 use std::sync::Arc;

@@ -241,9 +241,9 @@ mod tests {
     use fabius_engine::eager::Protocol;
     use fabius_engine::eager::Runner;
     use fabius_engine::eager::optimistic::word;
-    use fabius_engine::rig::{Make, Rig};
     use fabius_engine::{Batch, BatchBuilder};
     use fabius_env::Fault;
+    use fabius_testing::rig::{Make, Rig};
     use fabius_value::{Datum, Key, Seq, SqlState, Value};
     use std::panic::AssertUnwindSafe;
     use std::sync::{Arc, OnceLock};

@@ -1,6 +1,6 @@
 //! The splitting engine does what every engine must do.
 
-use fabius_engine::conformance;
+use fabius_testing::conformance;
 
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
 //! Contended counters: what was split adds up, reads see everything promised before, and the log replays.
 
-use fabius_engine::rig::Rig;
 use fabius_engine::{BatchBuilder, Engine, Foundation};
 use fabius_engine_split::Policy;
 use fabius_env::{Random, schedule};
 use fabius_program::arguments::ArgumentWriter;
+use fabius_testing::rig::Rig;
 use fabius_value::Value;
 use std::sync::Arc;
 

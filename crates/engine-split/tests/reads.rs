@@ -1,10 +1,10 @@
 //! Calls that only read, in phases of all kinds: what they see is one state, with all that their caller was told of.
 
-use fabius_engine::rig::Rig;
 use fabius_engine::{BatchBuilder, Engine, Foundation};
 use fabius_engine_split::Policy;
 use fabius_env::{Random, schedule};
 use fabius_program::arguments::ArgumentWriter;
+use fabius_testing::rig::Rig;
 use fabius_value::Value;
 use std::sync::Arc;
 

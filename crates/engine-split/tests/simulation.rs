@@ -1,7 +1,7 @@
 //! The splitting engine under simulated schedules and crashes agrees with the serial oracle.
 
-use fabius_engine::differential::simulation::{self, Subject};
 use fabius_engine_split::Policy;
+use fabius_testing::differential::simulation::{self, Subject};
 
 use std::sync::Arc;
 

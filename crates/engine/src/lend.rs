@@ -4,7 +4,7 @@ use bumpalo::Bump;
 use fabius_value::{Datum, Value};
 
 /// The value, with its text or bytes copied to the arena.
-pub(crate) fn lend<'a>(arena: &'a Bump, value: &Value) -> Datum<'a> {
+pub fn lend<'a>(arena: &'a Bump, value: &Value) -> Datum<'a> {
     match Datum::from_value(value) {
         Datum::Text(text) => Datum::Text(arena.alloc_str(text)),
         Datum::Bytes(bytes) => Datum::Bytes(arena.alloc_slice_copy(bytes)),

@@ -19,11 +19,7 @@
 //! | [`speculation`] | a program run ahead of its place in the order, over a transaction's own writes |
 //! | [`standpoint`] | rows, definitions and keys of one seq, for as long as somebody looks |
 //! | [`checkpoint`] | the state at one seq, to a file and back |
-//! | [`rig`] | an engine set up for a test |
-//! | [`oracle`] | one call after the other, to compare engines with |
-//! | [`conformance`] | what every engine must do, as tests |
-//! | [`differential`] | random programs on an engine and on the oracle, side by side |
-//! | [`recorded`] | whether what clients saw, side by side, has an order |
+//! | [`lend`] | values in the arena of a run |
 //! | [`counters`] | what an engine has done so far |
 //!
 //! This crate knows nothing of any one strategy for ordering and running calls.
@@ -31,25 +27,20 @@
 pub mod ahead;
 pub mod batch;
 pub mod checkpoint;
-pub mod conformance;
 pub mod constraint;
 pub mod contract;
 pub mod counters;
-pub mod differential;
 pub mod eager;
 pub mod entry;
 pub mod expected;
 pub mod foundation;
 pub mod idempotency;
 pub mod join;
-mod lend;
-pub mod oracle;
+pub mod lend;
 pub mod procedure;
 pub mod random;
 pub mod reader;
-pub mod recorded;
 pub mod returned;
-pub mod rig;
 pub mod room;
 pub mod speculation;
 pub mod standpoint;

@@ -7,17 +7,18 @@
 //!                 taken as arguments themselves
 //! ```
 //!
-//! `crates/program/tests/agreement.rs` does the same, which also runs later-phases late; here the
+//! `crates/testing/tests/agreement.rs` does the same, which also runs later-phases late; here the
 //! fuzzer chooses.
 
 use crate::input::Input;
-use crate::memory::{Call, Memory, Phase};
-use crate::ways::{never, run_code, run_reference};
+use fabius_program::arguments;
 use fabius_program::catalog::Catalog;
 use fabius_program::compile::{compile_later, compile_now, compile_whole};
 use fabius_program::ir::Program;
 use fabius_program::slice::{TypesOnly, slice};
-use fabius_program::{arguments, generate};
+use fabius_testing::generate;
+use fabius_testing::memory::{Call, Memory, Phase};
+use fabius_testing::ways::{never, run_code, run_reference};
 
 const CALLS: usize = 8;
 

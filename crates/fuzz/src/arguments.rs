@@ -14,9 +14,9 @@ use fabius_program::arguments::{DecodedArguments, Signature, decode, encode, to_
 use fabius_program::catalog::Catalog;
 use fabius_program::compile::compile_whole;
 use fabius_program::execute::Frame;
-use fabius_program::generate;
 use fabius_program::ir::{Program, Type, VariableId};
 use fabius_program::verify;
+use fabius_testing::generate;
 
 pub(crate) fn run(bytes: &[u8]) {
     let mut input = Input::new(bytes);

@@ -22,7 +22,7 @@
 //! `sql_differential/mod.rs` is no function of bytes: it makes statements of its own, and compares what PostgreSQL and
 //! Fabius say to them (`cargo xtask fuzz sql-differential`, `tests/sql_differential.rs`).
 //!
-//! It is not responsible for engines: `crates/engine/src/differential/mod.rs` compares those.
+//! It is not responsible for engines: `crates/testing/src/differential/mod.rs` compares those.
 
 mod agreement;
 mod arguments;
@@ -38,13 +38,6 @@ mod sql_generator;
 mod sql_rig;
 mod sql_text;
 mod value_text;
-
-#[path = "../../program/tests/support/memory.rs"]
-#[allow(dead_code, missing_docs, reason = "it is that crate's test support")]
-mod memory;
-#[path = "../../program/tests/support/ways.rs"]
-#[allow(missing_docs, reason = "it is that crate's test support")]
-mod ways;
 
 /// A function of untrusted bytes.
 pub struct Target {

@@ -16,7 +16,8 @@ use fabius_program::ir::Program;
 use fabius_program::key_plan::KeyPlan;
 use fabius_program::slice::{TypesOnly, slice};
 use fabius_program::syntax::{Diagnostics, parse};
-use fabius_program::{generate, verify};
+use fabius_program::verify;
+use fabius_testing::generate;
 use fabius_value::Error;
 
 pub(crate) fn run(bytes: &[u8]) {

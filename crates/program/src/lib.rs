@@ -30,7 +30,6 @@
 //! | [`interpret`] | the reference interpreter |
 //! | [`shelf`] | a list whose versions share what they have in common |
 //! | `turns` | the bound on the turns that a call's loops take |
-//! | [`generate`] | random schemas, programs and arguments from a seed, for tests and simulation |
 //! | [`context`] | what a running program asks of its engine |
 //!
 //! This crate knows nothing of storage, threads, logs or time: all come in through [`context`].
@@ -58,7 +57,6 @@ pub mod context;
 pub mod execute;
 pub mod explain;
 pub mod explain_svg;
-pub mod generate;
 pub mod interpret;
 pub mod ir;
 pub mod key_plan;

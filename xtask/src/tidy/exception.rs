@@ -13,7 +13,7 @@ pub const SAME_FLOOR: &[(&str, &str, &str)] = &[
 pub const LONG_FUNCTIONS: &[(&str, &str, usize)] = &[
     ("crates/program/src/compile/expression.rs", "compute", 135),
     ("crates/program/src/execute.rs", "go", 226),
-    ("crates/program/src/generate/expression.rs", "expression", 116),
+    ("crates/testing/src/generate/expression.rs", "expression", 116),
     ("crates/program/src/interpret.rs", "step", 111),
     ("crates/sql/src/bind/aggregate.rs", "collect_value", 131),
     ("crates/sql/src/conversion.rs", "convert", 101),

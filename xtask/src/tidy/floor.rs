@@ -1,11 +1,12 @@
 //! Crates stand on floors, and a crate uses crates of lower floors only.
 //!
 //! ```text
-//! 7  cli  bench  python
-//! 6  server
-//! 5  sql
-//! 4  database
-//! 3  engine-*  cluster
+//! 8  cli  bench  fuzz  python
+//! 7  server
+//! 6  sql
+//! 5  database
+//! 4  engine-*  cluster
+//! 3  testing
 //! 2  engine
 //! 1  program  storage  log
 //! 0  value  env
@@ -25,18 +26,19 @@ const FLOORS: &[(&str, u8)] = &[
     ("storage", 1),
     ("log", 1),
     ("engine", 2),
-    ("cluster", 3),
-    ("database", 4),
-    ("sql", 5),
-    ("server", 6),
-    ("cli", 7),
-    ("bench", 7),
-    ("fuzz", 7),
-    ("python", 7),
+    ("testing", 3),
+    ("cluster", 4),
+    ("database", 5),
+    ("sql", 6),
+    ("server", 7),
+    ("cli", 8),
+    ("bench", 8),
+    ("fuzz", 8),
+    ("python", 8),
 ];
 
 /// The floor of every crate whose folder begins with `engine-`.
-const ENGINES: u8 = 3;
+const ENGINES: u8 = 4;
 
 /// Tables of a manifest that name crates it uses.
 const DEPENDENCIES: &[&str] = &["dependencies", "dev-dependencies", "build-dependencies"];
@@ -179,7 +181,7 @@ mod tests {
             "[dev-dependencies]\nfabius-engine-lazy = { path = \"../engine-lazy\" }\n",
             "[target.'cfg(unix)'.dependencies]\nlazy = { package = \"fabius-engine-lazy\", path = \"x\" }\n",
         ] {
-            let expected = "crates/engine/Cargo.toml:4: engine (floor 2) uses engine-lazy (floor 3); only lower \
+            let expected = "crates/engine/Cargo.toml:4: engine (floor 2) uses engine-lazy (floor 4); only lower \
                             floors are allowed; move what is used down, or its user up";
             assert_eq!(found(&with("engine", rest), &[]), [expected]);
         }

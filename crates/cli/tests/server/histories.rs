@@ -6,8 +6,8 @@
 //! seed.
 
 use crate::support::{Server, block_on, connect};
-use fabius_engine::recorded::{self, Committed};
 use fabius_env::Random;
+use fabius_testing::recorded::{self, Committed};
 use fabius_value::Seq;
 use std::collections::BTreeMap;
 use std::sync::Arc;
