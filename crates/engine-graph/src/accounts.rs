@@ -5,7 +5,7 @@
 //! ```
 
 use crate::construction::{Material, construct};
-use crate::decomposition::{Decompositions, Grains};
+use crate::decomposition::{Decompositions, Prefixes};
 use crate::graph::{Graph, Queue, Stamped};
 use crate::{GraphEngine, Settings};
 use fabius_engine::entry::Call;
@@ -41,8 +41,9 @@ pub fn with_graph<R>(accounts: i32, calls: &[Named<'_>], test: impl FnOnce(&mut 
     let definitions = rig.foundation.definitions();
     let mut decompositions = Decompositions::default();
     decompositions.follow(&definitions);
-    let grains = Grains::of(&decompositions, encoded.iter().map(|(procedure, _)| *procedure), &definitions);
-    let material = Material { definitions: &definitions, decompositions: &decompositions, grains };
+    let prefixes =
+        Prefixes::of(&decompositions, encoded.iter().map(|(procedure, _)| *procedure), &definitions);
+    let material = Material { definitions: &definitions, decompositions: &decompositions, prefixes };
     let stamped = encoded.iter().zip(FIRST..).map(|((procedure, arguments), seq)| {
         let call = Call { procedure: *procedure, arguments, key: None, wants_result: false };
         Stamped { call, seq: Seq(seq), batch: None }

@@ -11,7 +11,7 @@
 //! keys of calls n .. n + 16: encode, ask for index buckets | ask for records | append to queues | look at rows
 //! ```
 
-use crate::decomposition::{Decompositions, Grains};
+use crate::decomposition::{Decompositions, Prefixes};
 use crate::graph::{Action, CallNode, Graph, NONE, Queue, Stamped, Subject};
 use crossbeam_epoch::Guard;
 use fabius_engine::Definitions;
@@ -33,7 +33,7 @@ pub struct Material<'a> {
     /// What calls will access.
     pub decompositions: &'a Decompositions,
     /// How the batch's calls tell records apart.
-    pub grains: Grains,
+    pub prefixes: Prefixes,
 }
 
 /// An action to be appended.
@@ -110,7 +110,7 @@ impl<'a> Construction<'_, 'a> {
 
     /// Adds a call, and what it will access to what is to be appended.
     fn decompose(&mut self, stamped: Stamped<'a>) {
-        let Material { definitions, decompositions, grains } = self.material;
+        let Material { definitions, decompositions, prefixes } = self.material;
         let (call, number) = (&stamped.call, self.graph.calls.len() as u32);
         let Construction { guard, decoded, rows, keys, pending, key, .. } = self;
         let mut add = |table: Option<&'a Arc<Table>>, key: &Key, is_whole, element, writes| {
@@ -134,7 +134,7 @@ impl<'a> Construction<'_, 'a> {
         });
         // An element takes a byte at least, and gives a turn of a loop.
         let mut is_independent = place.is_some()
-            && grains.is_independent(call)
+            && prefixes.is_independent(call)
             && call.arguments.len() as u64 <= limit::LOOP_TURNS;
         // Arguments that cannot be decoded abort a call before it accesses anything.
         if let (Some(decomposition), Some(place)) = (decompositions.get(call.procedure), place) {
@@ -143,14 +143,14 @@ impl<'a> Construction<'_, 'a> {
             let writes_once = decomposition.writes_at(None);
             let mut fits = true;
             let has_all = decomposition.keys.for_each_element(decoded.at(place), |table, values, element| {
-                let Some(grain) = grains.get(table) else { return };
+                let Some(prefix) = prefixes.get(table) else { return };
                 let table = definitions.table(table);
                 // A key that is too long has no row; its call aborts if it gets there, and may access others before.
-                if table.encode_key(&values[..grain], key).is_err() {
+                if table.encode_key(&values[..prefix], key).is_err() {
                     fits = false;
                     return;
                 }
-                let is_whole = grain == table.schema().primary_key.len();
+                let is_whole = prefix == table.schema().primary_key.len();
                 if is_whole {
                     table.prefetch(key.hash(), guard);
                 }
@@ -229,7 +229,7 @@ impl<'a> Construction<'_, 'a> {
         let queue = &mut queues[number];
         let (Some(record), Some(table)) = (queue.record(), queue.table) else { return };
         // SAFETY: the epoch is pinned.
-        if self.material.grains.is_still(table.id()) && !unsafe { chain::is_present(record.head()) } {
+        if self.material.prefixes.is_still(table.id()) && !unsafe { chain::is_present(record.head()) } {
             queue.subject = Subject::Key(record.key().into());
             let mut action = queue.first;
             while action != NONE {

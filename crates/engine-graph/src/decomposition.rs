@@ -3,15 +3,15 @@
 //! A call is decomposed into record actions by the keys that are functions of its arguments, both branches
 //! of every condition included. Where a key depends on what is read, or a range is scanned, actions are
 //! coarser: all calls of one batch name the records of a table by as many leading columns of its primary key
-//! as all of them know beforehand, the table's *grain*:
+//! as all of them know beforehand, the table's *prefix*:
 //!
 //! ```text
 //! new_order(w, d, ..)   orders[w, d, ?]   \
-//! delivery(w, ..)       orders[w, ?, ..]   >   grain 1: one queue for each warehouse's orders
-//! payment(w, d, c, ..)  customer[w, d, c]      grain 3: a queue for each record
+//! delivery(w, ..)       orders[w, ?, ..]   >   prefix 1: one queue for each warehouse's orders
+//! payment(w, d, c, ..)  customer[w, d, c]      prefix 3: a queue for each record
 //! ```
 //!
-//! A unique index binds rows with other keys together: whoever writes into it needs a grain that its columns
+//! A unique index binds rows with other keys together: whoever writes into it needs a prefix that its columns
 //! determine. A table that no call of a batch writes has no conflicts, hence no actions. One whose rows are
 //! written, but neither come nor go, is *still*: whether a row is there is known without waiting for a turn.
 //!
@@ -21,11 +21,12 @@
 
 use fabius_engine::Definitions;
 use fabius_engine::entry::Call;
-use fabius_program::access::{AccessKind, accesses};
+use fabius_program::access::accesses;
 use fabius_program::catalog::{Catalog, ProcedureId};
 use fabius_program::compile::{Code, compile_action};
 use fabius_program::ir::{Program, VariableId};
 use fabius_program::key_plan::KeyPlan;
+use fabius_program::known_key::AccessKind;
 use fabius_program::slice::are_independent;
 use fabius_value::TableId;
 
@@ -34,7 +35,7 @@ pub struct Decomposition {
     /// The keys, as functions of arguments.
     pub keys: KeyPlan,
     /// By table accessed: how many leading columns of its primary key are always known.
-    grains: Vec<(TableId, u8)>,
+    prefixes: Vec<(TableId, u8)>,
     /// Tables that may be written, and whether rows may come or go there.
     writes: Vec<(TableId, bool)>,
     /// If its record actions are independent: what one does, by the list whose element it is about.
@@ -46,7 +47,8 @@ pub struct Decomposition {
 impl Decomposition {
     fn of(program: &Program, catalog: &Catalog) -> Decomposition {
         let keys = KeyPlan::prefixes(program, catalog);
-        let mut grains: Vec<(TableId, u8)> = keys.keys().map(|(table, known)| (table, known as u8)).collect();
+        let mut prefixes: Vec<(TableId, u8)> =
+            keys.keys().map(|(table, known)| (table, known as u8)).collect();
         let mut writes = Vec::new();
         for access in accesses(program, catalog).iter().filter(|access| access.writes_anything()) {
             writes.push((access.table, access.kind == AccessKind::Insert || access.deletes));
@@ -54,7 +56,7 @@ impl Decomposition {
             let unique = schema.indexes.iter().filter(|index| index.unique);
             for index in unique.filter(|index| index.columns.iter().any(|c| access.writes.contains(*c))) {
                 let bound = schema.primary_key.iter().take_while(|column| index.columns.contains(column));
-                grains.push((access.table, bound.count() as u8));
+                prefixes.push((access.table, bound.count() as u8));
             }
         }
         let action =
@@ -62,7 +64,7 @@ impl Decomposition {
         let actions =
             are_independent(program, catalog).then(|| keys.lists().into_iter().map(action).collect());
         let is_sole = keys.has_one_for_each_element();
-        Decomposition { keys, grains, writes, actions: actions.flatten(), is_sole }
+        Decomposition { keys, prefixes, writes, actions: actions.flatten(), is_sole }
     }
 
     /// What an independent action does that is about this element of the arguments.
@@ -101,70 +103,70 @@ impl Decompositions {
 }
 
 /// How the calls of one batch tell records apart.
-pub struct Grains {
-    tables: Vec<Grain>,
+pub struct Prefixes {
+    tables: Vec<Prefix>,
     /// By procedure: whether its calls' actions are independent, if nobody waits for what they read.
     independent: Vec<bool>,
 }
 
 /// What is known of a table.
 #[derive(Clone, Copy)]
-struct Grain {
+struct Prefix {
     columns: u8,
     is_whole: bool,
     is_written: bool,
     is_still: bool,
 }
 
-impl Grains {
-    /// The grains for calls of these procedures.
+impl Prefixes {
+    /// The prefixes for calls of these procedures.
     pub fn of(
         decompositions: &Decompositions,
         procedures: impl Iterator<Item = ProcedureId>,
         definitions: &Definitions,
-    ) -> Grains {
-        let nothing = Grain { columns: u8::MAX, is_whole: false, is_written: false, is_still: true };
+    ) -> Prefixes {
+        let nothing = Prefix { columns: u8::MAX, is_whole: false, is_written: false, is_still: true };
         let mut tables = vec![nothing; definitions.tables.len()];
         let mut called = vec![false; decompositions.0.len()];
         procedures.for_each(|procedure| {
             called.get_mut(procedure.0 as usize).into_iter().for_each(|called| *called = true);
         });
         for (decomposition, _) in decompositions.0.iter().zip(&called).filter(|(_, called)| **called) {
-            for (table, columns) in &decomposition.grains {
-                let grain = &mut tables[table.0 as usize];
-                grain.columns = grain.columns.min(*columns);
+            for (table, columns) in &decomposition.prefixes {
+                let prefix = &mut tables[table.0 as usize];
+                prefix.columns = prefix.columns.min(*columns);
                 let key = &definitions.table(*table).schema().primary_key;
-                grain.is_whole = usize::from(grain.columns) == key.len();
+                prefix.is_whole = usize::from(prefix.columns) == key.len();
             }
             for (table, comes_or_goes) in &decomposition.writes {
-                let grain = &mut tables[table.0 as usize];
-                grain.is_written = true;
-                grain.is_still &= !comes_or_goes;
+                let prefix = &mut tables[table.0 as usize];
+                prefix.is_written = true;
+                prefix.is_still &= !comes_or_goes;
             }
         }
-        let mut grains = Grains { tables, independent: vec![false; called.len()] };
+        let mut prefixes = Prefixes { tables, independent: vec![false; called.len()] };
         for number in (0..called.len()).filter(|number| called[*number]) {
             let decomposition = &decompositions.0[number];
-            grains.independent[number] = decomposition.actions.is_some()
-                && decomposition.grains.iter().all(|(table, _)| grains.is_still(*table))
+            prefixes.independent[number] = decomposition.actions.is_some()
+                && decomposition.prefixes.iter().all(|(table, _)| prefixes.is_still(*table))
                 && definitions.procedure(ProcedureId(number as u32)).is_ok();
         }
-        grains
+        prefixes
     }
 
     /// By how many columns of its primary key a table's records are told apart; `None` if nothing in the
     /// batch writes the table.
     #[inline]
     pub fn get(&self, table: TableId) -> Option<usize> {
-        let grain = &self.tables[table.0 as usize];
-        grain.is_written.then_some(usize::from(grain.columns))
+        let prefix = &self.tables[table.0 as usize];
+        prefix.is_written.then_some(usize::from(prefix.columns))
     }
 
     /// Whether a table is written record by record, and no rows come or go.
     #[inline]
     pub fn is_still(&self, table: TableId) -> bool {
-        let grain = &self.tables[table.0 as usize];
-        grain.is_written && grain.is_still && grain.is_whole
+        let prefix = &self.tables[table.0 as usize];
+        prefix.is_written && prefix.is_still && prefix.is_whole
     }
 
     /// Whether a call's actions are independent. Results and idempotency keys belong to calls as a whole.

@@ -8,7 +8,7 @@
 use crate::batch_size::BatchSize;
 use crate::construction::Material;
 use crate::crew::Crew;
-use crate::decomposition::{Decompositions, Grains};
+use crate::decomposition::{Decompositions, Prefixes};
 use crate::execution::Grounds;
 use crate::graph::{Graph, Stamped};
 use crate::round::Round;
@@ -148,8 +148,8 @@ impl Initiator {
         let graph_calls =
             (calls.len() / (workers * GRAPHS_PER_WORKER)).clamp(*GRAPH_CALLS.start(), *GRAPH_CALLS.end());
         let procedures = calls.iter().map(|stamped| stamped.call.procedure);
-        let grains = Grains::of(decompositions, procedures, definitions);
-        let material = Material { definitions, decompositions, grains };
+        let prefixes = Prefixes::of(decompositions, procedures, definitions);
+        let material = Material { definitions, decompositions, prefixes };
         let grounds = Grounds { material: &material, ground, schema: &schema, time_us };
         let graphs = calls.chunks(graph_calls).collect();
         let round = Round::new(grounds, partitions, graphs, arenas, spare, &means.statistics);

@@ -10,7 +10,7 @@
 //! **Prefixes.** A procedure that writes what decides makes the predictions of its own calls wrong: two New-Orders
 //! of one district get their numbers there. If arguments say below which prefixes of primary keys all lies that
 //! is not known by its whole key ([`fabius_program::read_write_set`]), its calls lock these ranges, as granules
-//! of the primary key, and are declared. Whoever locks a row in such a table locks the granules of these depths
+//! of the primary key, and are declared. Whoever locks a row in such a table locks the granules of these prefixes
 //! around it too, in a mode that goes with others who do (granularity of locks: Gray et al., 1976).
 //!
 //! ```text
@@ -72,7 +72,7 @@ impl Footprint {
             let table = schema.definitions.table(*table);
             let is_whole = *columns == table.index_columns(*index).len();
             is_whole
-                || !table.is_unique(*index) && schema.depths(table.id(), Some(*index)) >> (columns + 1) == 0
+                || !table.is_unique(*index) && schema.prefixes(table.id(), Some(*index)) >> (columns + 1) == 0
         };
         self.set.is_declared() || self.set.has_prefixes && self.partial.iter().all(is_known)
     }
@@ -195,11 +195,11 @@ impl Footprints {
         columns: usize,
         granules: &'g Granules,
     ) -> impl Iterator<Item = Lock> + 'g {
-        let depths = self.prefixes[table.0 as usize];
-        let depths = (0..=columns).filter(move |depth| depths >> depth & 1 == 1);
-        depths.filter_map(move |depth| {
+        let lengths = self.prefixes[table.0 as usize];
+        let lengths = (0..=columns).filter(move |length| lengths >> length & 1 == 1);
+        lengths.filter_map(move |length| {
             let table = self.definitions.table(table);
-            let columns = table.schema().primary_key[..depth].iter();
+            let columns = table.schema().primary_key[..length].iter();
             let end = prefix_bytes(key, columns.map(|column| &table.types()[usize::from(column.0)]))?;
             let word = granules.word(Space::prefixes(table.id().0, 0), &key[..end]);
             Some(Lock::of_granule(granules, word, Mode::Visit))

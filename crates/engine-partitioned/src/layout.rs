@@ -7,8 +7,9 @@
 //! into it touches nothing else. Replicated rows are not copied: a call that holds any partition may read them,
 //! because a call that writes them holds them all.
 
-use fabius_program::access::{Access, AccessKind};
+use fabius_program::access::Access;
 use fabius_program::catalog::Catalog;
+use fabius_program::known_key::AccessKind;
 use fabius_value::{DataType, Datum, Key, TableId};
 
 /// Where the rows of each table are.

@@ -16,12 +16,13 @@ use crate::layout::Layout;
 use crate::partition_set::PartitionSet;
 use fabius_engine::Definitions;
 use fabius_engine::entry::Call;
-use fabius_program::access::{Access, AccessKind, accesses};
+use fabius_program::access::{Access, accesses};
 use fabius_program::argument_tuple::Origin;
 use fabius_program::arguments::{DecodedArguments, Selection};
 use fabius_program::catalog::Catalog;
 use fabius_program::ir::Program;
 use fabius_program::key_plan::KeyPlan;
+use fabius_program::known_key::AccessKind;
 use fabius_value::{ColumnId, Datum, TableId, Value};
 use std::sync::Arc;
 

@@ -6,7 +6,7 @@
 //! ```
 
 use crate::input::Input;
-use fabius_program::access::{accesses, read_only};
+use fabius_program::access::accesses;
 use fabius_program::arguments::{DecodedArguments, Signature};
 use fabius_program::catalog::Catalog;
 use fabius_program::compile::{compile_later, compile_now, compile_whole};
@@ -61,7 +61,7 @@ fn check(program: &Program, catalog: &Catalog) {
     explain(program, catalog, &phases);
     explain_svg(program, catalog, &phases);
     accesses(program, catalog);
-    read_only(program);
+    program.writes_anything();
     let mut decoded = DecodedArguments::default();
     if let Ok(place) = decoded.push(&Signature::of(program), &[0; 64]) {
         KeyPlan::of(program).for_each(decoded.at(place), |_, _| {});

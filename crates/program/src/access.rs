@@ -17,6 +17,7 @@ use crate::catalog::Catalog;
 use crate::ir::{
     BinaryOperator, Expression, ExpressionKind, Program, RowId, Scan, ScanBound, StepId, StepKind, VariableId,
 };
+use crate::known_key::{AccessKind, KnownKey, NamedRows, named_rows_of};
 use crate::slice::expression_text::expression_text;
 use crate::slice::outline::{Outline, scan_expressions, used_variables, variables};
 use fabius_value::{ColumnMask, TableId};
@@ -31,19 +32,8 @@ pub enum KeySource {
     EarlierReads(Vec<StepId>),
 }
 
-/// How rows are named.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AccessKind {
-    /// One row by its whole primary key.
-    Row,
-    /// A new row.
-    Insert,
-    /// A range of an index.
-    Range,
-}
-
 /// The rows that one step names, and what is done with them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Access {
     /// The `Locate`, `Insert` or `ForScan`; its expressions are the key.
     pub step: StepId,
@@ -53,6 +43,8 @@ pub struct Access {
     pub table: TableId,
     /// How rows are named.
     pub kind: AccessKind,
+    /// How much of their keys is known, the primary key's first ([`NamedRows::keys`]).
+    pub keys: Vec<KnownKey>,
     /// What the key depends on; the loops around it included.
     pub source: KeySource,
     /// Loops around it, outermost first.
@@ -83,20 +75,14 @@ pub fn accesses(program: &Program, catalog: &Catalog) -> Vec<Access> {
     let outline = Outline::of(program);
     let origins = Origins::of(&outline);
     let mut all: Vec<Access> = Vec::new();
-    for &step in &outline.order {
-        let node = outline.at(step).step;
-        let (row, kind) = match &node.kind {
-            StepKind::Locate { row, .. } => (*row, AccessKind::Row),
-            StepKind::Insert { row, .. } => (*row, AccessKind::Insert),
-            StepKind::ForScan { row, .. } => (*row, AccessKind::Range),
-            _ => continue,
-        };
-        let table = outline.table(row);
+    for named in named_rows_of(&outline, catalog) {
+        let NamedRows { step, row, table, kind, keys, .. } = named;
         let mut access = Access {
             step,
             row,
             table,
             kind,
+            keys,
             source: origins.key_source(&outline, catalog, step),
             loops: outline.loops(step),
             conditional: !outline.branches(step).is_empty(),
@@ -115,12 +101,6 @@ pub fn accesses(program: &Program, catalog: &Catalog) -> Vec<Access> {
         add_use(&outline, catalog, step, &mut all);
     }
     all
-}
-
-/// Whether a program never changes anything.
-pub fn read_only(program: &Program) -> bool {
-    let outline = Outline::of(program);
-    outline.writes.is_empty() && outline.existence_changes.is_empty()
 }
 
 /// The rows that are there if a condition holds: `exists a and exists b`.

@@ -14,10 +14,11 @@
 //! when someone needs it (the write's place is kept now); *delta*, stored now as an operation; *both*,
 //! partly; *free*, now, because everything it needs is at hand.
 
-use crate::access::{AccessKind, KeySource, accesses, read_only};
+use crate::access::{KeySource, accesses};
 use crate::catalog::Catalog;
 use crate::context::DeltaOperator;
 use crate::ir::{Expression, ExpressionKind, Program, StepId, StepKind, Type, VariableId};
+use crate::known_key::AccessKind;
 use crate::record_action::{DependencyKind, RecordAction, record_actions};
 use crate::slice::expression_text::expression_text;
 use crate::slice::now_slice::AT_HAND;
@@ -152,7 +153,7 @@ impl Explanation<'_, '_> {
     fn summary(&self) -> String {
         let name = &self.program.name;
         let later = self.phases.steps.iter().any(|step| step.later);
-        if read_only(self.program) {
+        if !self.program.writes_anything() {
             return format!("{name}: read only");
         }
         let writes = self.phases.writes.iter().flatten();

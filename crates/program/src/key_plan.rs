@@ -5,12 +5,13 @@
 //! list fields and constants are in the plan; others are found when the program runs.
 //!
 //! [`KeyPlan::prefixes`] is for a scheduler that has to know of *every* access: each one is in the plan, with
-//! as many leading columns of the primary key as are functions of arguments, none at the worst.
+//! the known prefix of the primary key ([`crate::known_key`]), which has no columns at the worst.
 
 use crate::argument_tuple::{ArgumentTuple, Origin, TuplePlanner};
 use crate::arguments::Arguments;
 use crate::catalog::Catalog;
-use crate::ir::{Expression, Program, StepKind};
+use crate::ir::{Program, StepKind};
+use crate::known_key::named_rows;
 use crate::slice::outline::Outline;
 use fabius_value::{ColumnMask, Datum, TableId};
 
@@ -49,35 +50,10 @@ impl KeyPlan {
     /// The plan of all accesses of a program: lookups, inserts and scans, also those under conditions. Of
     /// each, the leading columns of the primary key that are functions of arguments.
     pub fn prefixes(program: &Program, catalog: &Catalog) -> KeyPlan {
-        let outline = Outline::of(program);
-        let planner = TuplePlanner::new(program, &outline);
         let mut plan = KeyPlan::default();
-        for &step in &outline.order {
-            let (row, values): (_, Vec<Option<&Expression>>) = match &outline.at(step).step.kind {
-                StepKind::Locate { row, key } => (row, key.iter().map(Some).collect()),
-                StepKind::Insert { row, values } => {
-                    let key = &catalog.table(outline.table(*row)).primary_key;
-                    (row, key.iter().map(|column| Some(&values[usize::from(column.0)])).collect())
-                }
-                StepKind::ForScan { row, scan, .. } => {
-                    let schema = catalog.table(outline.table(*row));
-                    let columns = match scan.index {
-                        None => &schema.primary_key,
-                        Some(index) => &schema.indexes[usize::from(index.0)].columns,
-                    };
-                    let equal = |column| {
-                        columns
-                            .iter()
-                            .zip(&scan.equal)
-                            .find(|(own, _)| *own == column)
-                            .map(|(_, value)| value)
-                    };
-                    (row, schema.primary_key.iter().map(equal).collect())
-                }
-                _ => continue,
-            };
-            plan.add(outline.table(*row), planner.leading(values.into_iter()));
-        }
+        named_rows(program, catalog)
+            .into_iter()
+            .for_each(|named| plan.add(named.table, named.prefix().clone()));
         plan
     }
 
@@ -157,36 +133,5 @@ impl KeyPlan {
             });
         }
         has_all
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::verify;
-
-    /// How many columns of each access's key are known.
-    fn known(body: &str) -> Vec<usize> {
-        let text = format!(
-            "table t {{ a: int, b: int, c: int, primary key (a, b) }}
-            procedure p(x: int, l: list of (k: int, v: int), y: int) {{ {body} }}"
-        );
-        let catalog = verify::load(&text, "test", &Catalog::new()).expect("it verifies");
-        let (_, program) = catalog.procedures().next().expect("a procedure");
-        KeyPlan::prefixes(program, &catalog).keys().map(|(_, columns)| columns).collect()
-    }
-
-    /// Goal: a planned prefix is what `for_each` can compute for every turn of every loop, and no more.
-    #[test]
-    fn prefixes_are_no_longer_than_what_is_known() {
-        assert_eq!(known("t[x, y].c = 1"), [2]);
-        assert_eq!(known("t[x, t[x, y].c].c = 1"), [2, 1]);
-        assert_eq!(known("for e in l { t[e.k, e.v].c = x }"), [2]);
-        assert_eq!(known("for e in l { t[x, e.v].c = x }"), [2]);
-        assert_eq!(known("for e in l { t[e.k, y].c = x }"), [2]);
-        // Two loops over one list are at different elements of it.
-        assert_eq!(known("for e in l { for f in l { t[e.k, f.k].c = x } }"), [1]);
-        assert_eq!(known("for r in t[x, 1 ..< 5] { r.c = 1 }"), [1]);
-        assert_eq!(known("for n in 1 to 5 { insert t { a: n::int, b: x, c: 1 } }"), [0]);
     }
 }

@@ -18,6 +18,7 @@
 //! | [`slice`](mod@slice) | which phase each part of a program runs in, and why |
 //! | [`access`] | read and write sets as functions of arguments |
 //! | [`argument_tuple`] | keys and other tuples, computed from a call's arguments before it runs |
+//! | [`known_key`] | how much of each key is known before a call runs |
 //! | [`key_plan`] | the lookups whose keys are such tuples |
 //! | [`read_write_set`] | what is known of a call's accesses before it runs, and what decides the rest |
 //! | [`record_action`] | a program as record actions with their dependencies |
@@ -60,6 +61,7 @@ pub mod explain_svg;
 pub mod interpret;
 pub mod ir;
 pub mod key_plan;
+pub mod known_key;
 pub mod operation;
 pub mod read_write_set;
 pub mod record_action;

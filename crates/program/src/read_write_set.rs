@@ -19,7 +19,7 @@
 //! A change of an entry of a secondary index (an update of an indexed column, a deletion) counts as undeclared: the
 //! old entry has to be read.
 //!
-//! *Prefixes*: a program that writes what determines its accesses changes the sets of its other calls all the time.
+//! *Prefixes* ([`crate::known_key`]): a program that writes what determines its accesses changes the sets of its other calls all the time.
 //! If arguments say of each undeclared access in which range of the primary key it lies, by some leading
 //! columns, then these ranges are declared instead ([`Extent::Below`]).
 //!
@@ -29,12 +29,13 @@
 //!     o_id: districts[w, d].next, .. } .. }
 //! ```
 
-use crate::access::{Access, AccessKind, Origins, accesses};
-use crate::argument_tuple::{ArgumentTuple, TuplePlanner};
+use crate::access::{Access, Origins, accesses};
+use crate::argument_tuple::ArgumentTuple;
 use crate::catalog::Catalog;
 use crate::ir::{Expression, Program, RowId, Scan, StepId, StepKind};
+use crate::known_key::{AccessKind, KnownKey};
 use crate::slice::outline::{Outline, variables};
-use fabius_value::{ColumnId, ColumnMask, IndexId, TableId};
+use fabius_value::{ColumnMask, IndexId, TableId};
 use std::collections::BTreeSet;
 
 /// What a tuple names.
@@ -113,7 +114,6 @@ impl ReadWriteSet {
             determines_scanned: vec![false; tables],
             ..ReadWriteSet::default()
         };
-        let planner = TuplePlanner::new(program, &outline);
         let mut reading = Reading { outline: &outline, origins: &origins, catalog, steps: BTreeSet::new() };
         let mut undeclared = Vec::new();
         for access in &all {
@@ -124,7 +124,7 @@ impl ReadWriteSet {
                 AccessKind::Range => set.writes_scanned[access.table.0 as usize] |= writes,
                 AccessKind::Insert => {}
             }
-            if !reading.declare_whole(access, &planner, &mut set.declared) {
+            if !reading.declare_whole(access, &mut set.declared) {
                 undeclared.push(access);
                 note(&mut set.undeclared, access.table, access.writes);
                 if reading.determine(access, &mut set.determining) {
@@ -147,8 +147,8 @@ impl ReadWriteSet {
             set.determines_scanned[table.0 as usize] |= scanned;
             set.is_self_determined |= reading.is_written(step, row, &all);
         }
-        if set.is_self_determined && undeclared.iter().all(|access| reading.has_prefixes(access, &planner)) {
-            undeclared.iter().for_each(|access| reading.declare_below(access, &planner, &mut set.declared));
+        if set.is_self_determined && undeclared.iter().all(|access| reading.has_prefixes(access)) {
+            undeclared.iter().for_each(|access| reading.declare_below(access, &mut set.declared));
             set.has_prefixes = true;
         }
         set
@@ -160,9 +160,10 @@ impl ReadWriteSet {
     }
 }
 
-fn declare(access: &Access, index: Option<IndexId>, extent: Extent, key: ArgumentTuple) -> Declared {
+fn declare(access: &Access, key: &KnownKey, extent: Extent) -> Declared {
     let moves = access.kind == AccessKind::Insert || access.deletes;
-    Declared { table: access.table, index, extent, key, moves, writes: access.writes_anything() }
+    let KnownKey { index, prefix, .. } = key.clone();
+    Declared { table: access.table, index, key: prefix, extent, moves, writes: access.writes_anything() }
 }
 
 fn note(list: &mut Vec<TableColumns>, table: TableId, columns: ColumnMask) {
@@ -181,57 +182,31 @@ struct Reading<'p, 'o> {
 }
 
 impl<'p> Reading<'p, '_> {
-    /// The keys of an access, by index: expressions for their columns, for the first of them if it is a range. None
-    /// if a secondary index says which rows it finds.
-    fn keys(&self, access: &Access) -> Vec<(Option<IndexId>, Vec<&'p Expression>)> {
-        match &self.outline.at(access.step).step.kind {
-            StepKind::Locate { key, .. } => vec![(None, key.iter().collect())],
-            StepKind::ForScan { scan, .. } if scan.index.is_none() => {
-                vec![(None, scan.equal.iter().collect())]
-            }
-            StepKind::Insert { values, .. } => {
-                let schema = self.catalog.table(access.table);
-                let indexes = schema.indexes.iter().enumerate();
-                let secondary = indexes.map(|(at, index)| (Some(IndexId(at as u16)), &index.columns));
-                let of = |columns: &[ColumnId]| columns.iter().map(|at| &values[usize::from(at.0)]).collect();
-                std::iter::once((None, &schema.primary_key))
-                    .chain(secondary)
-                    .map(|(index, columns)| (index, of(columns)))
-                    .collect()
-            }
-            _ => Vec::new(),
-        }
+    /// The keys of an access; none if a secondary index says which rows it finds.
+    fn keys<'a>(&self, access: &'a Access) -> &'a [KnownKey] {
+        let is_secondary = access.kind == AccessKind::Range && access.keys.len() > 1;
+        if is_secondary { &[] } else { &access.keys }
     }
 
     /// Declares an access if its keys are functions of the arguments, and it changes no other entries.
-    fn declare_whole(
-        &self,
-        access: &Access,
-        planner: &TuplePlanner<'p>,
-        declared: &mut Vec<Declared>,
-    ) -> bool {
-        let keys = self.keys(access).into_iter();
-        let known = keys.map(|(index, key)| Some((index, planner.tuple(key.into_iter())?)));
-        let Some(known) = known.collect::<Option<Vec<_>>>() else { return false };
-        if access.kind == AccessKind::Range || self.changes_entries(access) {
+    fn declare_whole(&self, access: &Access, declared: &mut Vec<Declared>) -> bool {
+        let is_known = access.keys.iter().all(KnownKey::is_whole);
+        if !is_known || access.kind == AccessKind::Range || self.changes_entries(access) {
             return false;
         }
-        declared.extend(known.into_iter().map(|(index, key)| declare(access, index, Extent::Whole, key)));
+        declared.extend(access.keys.iter().map(|key| declare(access, key, Extent::Whole)));
         true
     }
 
     /// Whether arguments say in which range of the primary key an access lies, and it changes no other entries.
-    fn has_prefixes(&self, access: &Access, planner: &TuplePlanner<'p>) -> bool {
-        let keys = self.keys(access);
-        let primary = keys.first().and_then(|(_, key)| planner.tuple(key.iter().copied().take(1)));
-        primary.is_some_and(|first| !first.is_empty()) && !self.changes_entries(access)
+    fn has_prefixes(&self, access: &Access) -> bool {
+        let primary = self.keys(access).first();
+        primary.is_some_and(|key| !key.prefix.is_empty()) && !self.changes_entries(access)
     }
 
-    /// Declares an access by as many of the first columns of its keys as are functions of the arguments.
-    fn declare_below(&self, access: &Access, planner: &TuplePlanner<'p>, declared: &mut Vec<Declared>) {
-        let keys = self.keys(access).into_iter();
-        let known = keys.map(|(index, key)| (index, planner.leading(key.into_iter().map(Some))));
-        declared.extend(known.map(|(index, key)| declare(access, index, Extent::Below, key)));
+    /// Declares an access by the known prefixes of its keys.
+    fn declare_below(&self, access: &Access, declared: &mut Vec<Declared>) {
+        declared.extend(self.keys(access).iter().map(|key| declare(access, key, Extent::Below)));
     }
 
     fn indexed_columns(&self, table: TableId) -> ColumnMask {

@@ -7,14 +7,14 @@
 //! ```text
 //! index orders(warehouse, district, order)         for order in orders[w, d, 10 ..]
 //!
-//! granules of depth 0     whole index              scans of depth 2 read (w, d)
-//! granules of depth 1     (w)                      an insert of (w, d, 17) changes,
-//! granules of depth 2     (w, d)                   at depth 2 only: (w, d)
+//! prefix of 0 columns     whole index              scans of a prefix of 2 read (w, d)
+//! prefix of 1 column      (w)                      an insert of (w, d, 17) changes,
+//! prefix of 2 columns     (w, d)                   if only 2 are scanned: (w, d)
 //! ```
 //!
 //! Whoever inserts or deletes a row, or changes a column that an index holds, changes the granules
-//! around the entry, of every depth at which some known program scans (see [`crate::eager::plan`]). A
-//! definition that brings a new depth comes into force while no call runs. As long as a control lets
+//! around the entry, of every prefix by which some known program scans (see [`crate::eager::plan`]). A
+//! definition that brings a new prefix comes into force while no call runs. As long as a control lets
 //! nobody change a granule, the set of rows in its range is still; the values of these rows are theirs.
 //!
 //! A unique value is claimed by whoever inserts, deletes or changes it, so that looking for it in the

@@ -323,6 +323,18 @@ pub(crate) fn mentions(expression: &Expression, variable: VariableId) -> bool {
     found
 }
 
+impl Program {
+    /// Whether any of its expressions draws a random number.
+    pub fn draws_random(&self) -> bool {
+        let outline = Outline::of(self);
+        let mut draws = false;
+        for &step in &outline.order {
+            expressions(outline.at(step).step, &mut |value| draws |= draws_random(value));
+        }
+        draws
+    }
+}
+
 /// Whether an expression draws a random number.
 pub(crate) fn draws_random(expression: &Expression) -> bool {
     let mut found = false;
