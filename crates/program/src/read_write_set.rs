@@ -19,9 +19,9 @@
 //! A change of an entry of a secondary index (an update of an indexed column, a deletion) counts as undeclared: the
 //! old entry has to be read.
 //!
-//! *Prefixes* ([`crate::known_key`]): a program that writes what determines its accesses changes the sets of its other calls all the time.
-//! If arguments say of each undeclared access in which range of the primary key it lies, by some leading
-//! columns, then these ranges are declared instead ([`Extent::Below`]).
+//! *Prefixes* ([`crate::known_key`]): a program that writes what determines its accesses changes the sets of its
+//! other calls all the time. If arguments say of each undeclared access in which range of the primary key it lies, by
+//! some leading columns, then these ranges are declared instead ([`Extent::Below`]).
 //!
 //! ```text
 //! procedure new_order(w, d, ..)           orders[w, d, ?]      the number is read, and raised, in districts[w, d]:

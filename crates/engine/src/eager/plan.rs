@@ -6,7 +6,8 @@
 //!   shared first and raised later; two calls that do so to one row must both give way once. If every row
 //!   that the program looks up (or scans) in a table is one that it may write, it takes the exclusive lock
 //!   right away, as `select ... for update` does.
-//! - **By which prefixes of indexes it scans**, so that writers know which granules they change ([`crate::eager::granule`]).
+//! - **By which prefixes of indexes it scans**, so that writers know which granules they change
+//!   ([`crate::eager::granule`]).
 //! - **What it does to each table's columns**: which it only adds to, or raises, or lowers.
 //! - **Whether it draws random numbers.** They come from the call's seq, which an engine without a fixed order
 //!   knows only when the call ends. Such calls run alone, with the seq that will be theirs.
