@@ -125,6 +125,51 @@ pub fn common(left: &SqlType, right: &SqlType) -> Option<SqlType> {
     })
 }
 
+/// A value among those that become one.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate<'v> {
+    /// The value's type.
+    pub sql_type: &'v SqlType,
+    /// What it says, if it is a literal of unknown type.
+    pub text: Option<&'v str>,
+    /// Whether it is a bare null.
+    pub is_null: bool,
+}
+
+/// The type that all values of `what` have together (10.5): that of those whose type is known, text if there are none.
+/// `meet` says it of two types; `open` which one it is beside a value of unknown type, which does not have the others'
+/// length or digits.
+///
+/// # Errors
+/// Which value has none together with those before, and why ([`no_common`]).
+pub fn common_of<'v>(
+    values: impl Iterator<Item = Candidate<'v>>,
+    what: &str,
+    meet: impl Fn(&SqlType, &SqlType) -> Option<SqlType>,
+    open: impl Fn(SqlType, &Candidate<'v>) -> SqlType,
+) -> Result<SqlType, (usize, Error)> {
+    let mut unknown = Vec::new();
+    let mut common: Option<SqlType> = None;
+    for (at, value) in values.enumerate() {
+        common = Some(match common {
+            _ if *value.sql_type == SqlType::Unknown => {
+                unknown.push(value);
+                continue;
+            }
+            None => value.sql_type.clone(),
+            Some(before) => {
+                meet(&before, value.sql_type).ok_or_else(|| (at, no_common(what, &before, value.sql_type)))?
+            }
+        });
+    }
+    let Some(common) = common else { return Ok(SqlType::Text) };
+    Ok(unknown.iter().fold(common, |common, value| match common {
+        // No type has characters of any length that are padded to none.
+        SqlType::Char(_) if !value.is_null => SqlType::Text,
+        common => open(common, value),
+    }))
+}
+
 /// Why two types have no common one: `42804`, or `42846` for types that are alike.
 pub fn no_common(what: &str, left: &SqlType, right: &SqlType) -> Error {
     let is_alike = match (left, right) {

@@ -10,7 +10,7 @@ use crate::conversion;
 use crate::interval;
 use crate::sql_type::SqlType;
 use crate::text_format::{self, Fit, TextStyle};
-use crate::type_rules::{self, Category, Context, category};
+use crate::type_rules::{self, Candidate, Category, Context, category};
 use fabius_value::{DataType, Error, Result, SqlState, Value};
 
 impl Binder<'_> {
@@ -251,28 +251,14 @@ impl Binder<'_> {
 
     /// The values as one type: that of `CASE`, `COALESCE`, `IN`, ...
     pub(super) fn unify(&mut self, bounds: Vec<Bound>, what: &str) -> Bind<(Vec<Bound>, SqlType)> {
-        let mut common: Option<SqlType> = None;
-        for bound in bounds.iter().filter(|bound| !bound.is_unknown()) {
-            common = Some(match common {
-                None => bound.sql_type.clone(),
-                Some(so_far) => match type_rules::common(&so_far, &bound.sql_type) {
-                    Some(wider) => wider,
-                    None => {
-                        let error = type_rules::no_common(what, &so_far, &bound.sql_type);
-                        return Err(self.error(error, bound.place));
-                    }
-                },
-            });
-        }
-        let mut to = common.unwrap_or(SqlType::Text);
-        // What has no type of its own does not have the others' bound either.
-        if bounds.iter().any(Bound::is_unknown) {
-            let is_text = bounds.iter().any(|bound| bound.is_unknown() && !bound.is_null());
-            to = match to {
-                SqlType::Char(_) if is_text => SqlType::Text,
-                other => type_rules::without_modifiers(&other),
-            };
-        }
+        let candidates = bounds.iter().map(|bound| Candidate {
+            sql_type: if bound.is_unknown() { &SqlType::Unknown } else { &bound.sql_type },
+            text: None,
+            is_null: bound.is_null(),
+        });
+        let open = |common: SqlType, _: &Candidate<'_>| type_rules::without_modifiers(&common);
+        let to = type_rules::common_of(candidates, what, type_rules::common, open)
+            .map_err(|(at, error)| self.error(error, bounds[at].place))?;
         let mut unified = Vec::new();
         for bound in bounds {
             unified.push(self.convert(bound, &to, Context::Implicit)?);

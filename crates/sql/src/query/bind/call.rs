@@ -240,7 +240,7 @@ impl Binder<'_> {
 
     /// `COALESCE`, `GREATEST`, `LEAST`.
     pub(super) fn chosen(&mut self, choice: Choice, values: Vec<Typed>) -> Result<Typed> {
-        let common = self.common_of(values.iter().map(|typed| &typed.sql_type), choice.word())?;
+        let common = self.common_of(&values, choice.word())?;
         let values = values.into_iter().map(|typed| self.coerce(typed, &common));
         let values: Vec<Typed> = values.collect::<Result<_>>()?;
         if matches!(common, SqlType::Interval | SqlType::Array(_)) && choice != Choice::Coalesce {

@@ -5,12 +5,12 @@ use crate::query::arrow_column::{arrow_type, scalar};
 use crate::query::functions::cast::Conversion;
 use crate::sql_type::SqlType;
 use crate::text_format::{self, Fit};
-use crate::type_rules::{self, Context, is_integer, is_text, rank};
+use crate::type_rules::{self, Candidate, Context, is_integer, is_text, rank};
 use datafusion::arrow::datatypes::Field;
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Cast, Expr};
 use datafusion::scalar::ScalarValue;
-use fabius_value::{Error, Result, SqlState, Value};
+use fabius_value::{Decimal, Error, Result, SqlState, Value};
 
 /// The type that values of both have where they meet, with as many digits as either has.
 pub(super) fn common_type(left: &SqlType, right: &SqlType) -> Option<SqlType> {
@@ -36,19 +36,27 @@ fn with_digits(common: SqlType, left: &SqlType, right: &SqlType) -> Option<SqlTy
     })
 }
 
+/// The type of columns beside a value whose type is unknown: of as many digits as its text has.
+fn beside_unknown(common: SqlType, value: &Candidate<'_>) -> SqlType {
+    match (common, value.text) {
+        (common, None) if value.is_null => common,
+        (SqlType::Numeric(Some((_, scale))), Some(text)) => {
+            let digits = Decimal::parse(text).map_or(0, |number| number.scale);
+            SqlType::Numeric(Some((38, scale.max(digits))))
+        }
+        (common, _) => type_rules::without_modifiers(&common),
+    }
+}
+
 impl Binder<'_> {
     /// The type that values have to have together, for a message that names the place.
     pub(super) fn common_of<'t>(
         &self,
-        types: impl IntoIterator<Item = &'t SqlType>,
+        values: impl IntoIterator<Item = &'t Typed>,
         place: &str,
     ) -> Result<SqlType> {
-        let mut common = SqlType::Unknown;
-        for sql_type in types {
-            common = common_type(&common, sql_type)
-                .ok_or_else(|| type_rules::no_common(place, &common, sql_type))?;
-        }
-        Ok(if common == SqlType::Unknown { SqlType::Text } else { common })
+        type_rules::common_of(values.into_iter().map(Typed::candidate), place, common_type, beside_unknown)
+            .map_err(|(_, error)| error)
     }
 
     /// A value as another type, where that needs no cast to be written. A literal of unknown type is read as it,

@@ -226,7 +226,7 @@ impl BackEnd for Binder<'_> {
     fn case(&mut self, arms: Vec<(Typed, Typed)>, otherwise: Option<Typed>) -> Result<Typed> {
         // The last result says most of the type, as in PostgreSQL, if it is that of ELSE.
         let results = otherwise.iter().chain(arms.iter().map(|(_, result)| result));
-        let common = self.common_of(results.map(|result| &result.sql_type), "CASE")?;
+        let common = self.common_of(results, "CASE")?;
         let mut pairs = Vec::with_capacity(arms.len());
         for (condition, result) in arms {
             pairs.push((Box::new(condition.expr), Box::new(self.coerce(result, &common)?.expr)));
@@ -323,7 +323,7 @@ impl Binder<'_> {
 
     /// An array of elements, as one type.
     pub(super) fn array(&mut self, elements: Vec<Typed>) -> Result<Typed> {
-        let common = self.common_of(elements.iter().map(|typed| &typed.sql_type), "ARRAY")?;
+        let common = self.common_of(&elements, "ARRAY")?;
         let inner = std::iter::successors(Some(&common), |inner| match inner {
             SqlType::Array(element) => Some(element.as_ref()),
             _ => None,

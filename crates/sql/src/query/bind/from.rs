@@ -687,7 +687,7 @@ impl Binder<'_> {
             let (l, r) = (side(&mut left, "left")?, side(&mut right, "right")?);
             left.merged.retain(|other| other.name != name);
             right.merged.retain(|other| other.name != name);
-            let common = self.common_of([&l.sql_type, &r.sql_type], "JOIN/USING")?;
+            let common = self.common_of([&l, &r], "JOIN/USING")?;
             let equal = self.operator(l.clone(), "=", r.clone())?.expr;
             condition = Some(match condition {
                 None => equal,

@@ -51,8 +51,8 @@ use crate::lowered::RowLock;
 use crate::parameter_types::ParameterTypes;
 use crate::sql_type::SqlType;
 use datafusion::common::Column;
-use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::expr::Sort;
+use datafusion::logical_expr::{Expr, LogicalPlan};
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 use std::collections::HashSet;
@@ -66,6 +66,27 @@ const DEPTH: usize = 64;
 pub(super) struct Relation {
     pub(super) plan: LogicalPlan,
     pub(super) columns: Vec<Output>,
+}
+
+impl Relation {
+    /// The columns, each that is a literal as what it is.
+    fn given(&self) -> Vec<Typed> {
+        let made = match &self.plan {
+            LogicalPlan::Projection(projection) => projection.expr.as_slice(),
+            _ => &[],
+        };
+        let given = self.columns.iter().map(|output| {
+            let expr = made.iter().find_map(|expr| match expr {
+                Expr::Alias(alias) if alias.name == output.column.name => Some(&*alias.expr),
+                _ => None,
+            });
+            match expr {
+                Some(literal @ Expr::Literal(..)) => Typed { expr: literal.clone(), ..output.typed() },
+                _ => output.typed(),
+            }
+        });
+        given.collect()
+    }
 }
 
 /// One `SELECT` while it is bound.

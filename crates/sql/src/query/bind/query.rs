@@ -204,12 +204,9 @@ impl Binder<'_> {
                 format!("each {name} query must have the same number of columns"),
             ));
         }
-        let types = left
-            .columns
-            .iter()
-            .zip(&right.columns)
-            .map(|(left, right)| self.common_of([&left.sql_type, &right.sql_type], &name))
-            .collect::<Result<Vec<_>>>()?;
+        let sides = left.given().into_iter().zip(right.given());
+        let types =
+            sides.map(|(left, right)| self.common_of([&left, &right], &name)).collect::<Result<Vec<_>>>()?;
         let (mut left, mut right) = (self.retyped(left, &types)?, self.retyped(right, &types)?);
         if operator == ast::SetOperator::Union {
             // Where one side turns out to be empty, the other stands for both: their columns have the same names.
@@ -354,12 +351,7 @@ impl Binder<'_> {
             return Err(Error::new(SqlState::SYNTAX_ERROR, "VALUES lists must all be the same length"));
         }
         let types = (0..width)
-            .map(|at| {
-                self.common_of(
-                    rows.iter().filter_map(|row| row.get(at)).map(|typed| &typed.sql_type),
-                    "VALUES",
-                )
-            })
+            .map(|at| self.common_of(rows.iter().filter_map(|row| row.get(at)), "VALUES"))
             .collect::<Result<Vec<_>>>()?;
         let rows = rows.into_iter().map(|row| {
             let cells = row.into_iter().zip(&types);

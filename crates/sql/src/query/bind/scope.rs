@@ -3,6 +3,7 @@
 use super::Binder;
 use crate::analysis::{self, Named};
 use crate::sql_type::SqlType;
+use crate::type_rules::Candidate;
 use datafusion::common::Column;
 use datafusion::logical_expr::Expr;
 use datafusion::scalar::ScalarValue;
@@ -39,6 +40,12 @@ impl Typed {
     /// A literal whose type is settled.
     pub(in crate::query) fn literal(value: ScalarValue, sql_type: SqlType) -> Typed {
         Typed::new(Expr::Literal(value, None), sql_type)
+    }
+
+    /// What it says of the type that it has together with others.
+    pub(in crate::query) fn candidate(&self) -> Candidate<'_> {
+        let is_null = matches!(&self.expr, Expr::Literal(value, _) if value.is_null());
+        Candidate { sql_type: &self.sql_type, text: self.unknown_text(), is_null }
     }
 
     /// The text of a literal of unknown type.
