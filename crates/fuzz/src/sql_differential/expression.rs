@@ -2,6 +2,7 @@
 
 use super::function_list::{AGGREGATES, FUNCTIONS, Function, SORTED_AGGREGATES};
 use super::generator::Generator;
+use super::literal::Literal;
 use super::tree::Node;
 use super::value_type::ValueType;
 
@@ -83,20 +84,33 @@ impl Generator<'_> {
         Node::expression(*of, template, arguments)
     }
 
+    /// An expression that says which type it has.
+    fn typed(&mut self, of: ValueType) -> Node {
+        let was_typed = std::mem::replace(&mut self.is_typed, true);
+        let expression = self.expression(of);
+        self.is_typed = was_typed;
+        expression
+    }
+
+    /// An expression that need not say which type it has, for it stands beside one that does.
+    fn beside(&mut self, of: ValueType) -> Node {
+        if of == ValueType::Char || !self.chance(1, 4) {
+            return self.expression(of);
+        }
+        let value = self.one_of(of.values());
+        Node::literal(of, Literal::bare(of, Some(value)))
+    }
+
     fn case(&mut self, of: ValueType) -> Node {
         if self.chance(1, 3) {
             let compared = self.type_with(ValueType::has_equality);
-            let parts = [
-                self.expression(compared),
-                self.expression(compared),
-                self.expression(of),
-                self.expression(of),
-            ];
+            let parts =
+                [self.expression(compared), self.expression(compared), self.typed(of), self.beside(of)];
             return Node::expression(of, "CASE {} WHEN {} THEN {} ELSE {} END", parts);
         }
-        let mut parts = vec![self.expression(ValueType::Boolean), self.expression(of)];
+        let mut parts = vec![self.expression(ValueType::Boolean), self.typed(of)];
         if self.chance(1, 2) {
-            let value = self.expression(of);
+            let value = self.beside(of);
             parts.push(Node::optional(" ELSE {}", [value]));
         } else {
             parts.push(Node::nothing());

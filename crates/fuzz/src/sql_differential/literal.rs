@@ -42,9 +42,9 @@ impl Literal {
         match self.of {
             ValueType::Int if value.starts_with('-') => format!("({value})"),
             ValueType::Int | ValueType::Boolean => value.clone(),
-            ValueType::Numeric if value.contains('.') && !value.starts_with('-') => value.clone(),
             ValueType::BigInt if value.len() > 9 => value.clone(),
             _ if self.is_bare => quoted(value),
+            ValueType::Numeric if value.contains('.') && !value.starts_with('-') => value.clone(),
             of if of.is_number() && value.starts_with('-') => format!("({value})::{}", of.name()),
             of if of.is_number() => format!("{value}::{}", of.name()),
             of => format!("{}::{}", quoted(value), of.name()),

@@ -212,7 +212,7 @@ impl Schema {
 /// A column in `CREATE TABLE`.
 fn definition(random: &mut Random, column: &Column) -> Node {
     let of = match column.of {
-        ValueType::Numeric if random.chance(1, 2) => "numeric(12,3)",
+        ValueType::Numeric => ["numeric", "numeric", "numeric(12,3)", "numeric(12,1)"][random.index(4)],
         ValueType::Varchar => "varchar(12)",
         of => of.name(),
     };
