@@ -9,6 +9,7 @@
 //! and not committed), so each looks at a catalog of its own, mostly a shared one. Two that say the same have the
 //! same [`Catalog::version`].
 
+pub mod extension;
 mod lookup;
 pub mod store;
 
@@ -52,6 +53,8 @@ pub struct Catalog {
     pub functions: BTreeMap<ObjectName, Vec<Arc<Function>>>,
     /// `COMMENT ON`: by the object's number, and the column's place from 1, or 0.
     pub comments: BTreeMap<(Oid, u16), String>,
+    /// `CREATE EXTENSION`: their numbers by their names.
+    pub extensions: BTreeMap<String, Oid>,
 }
 
 /// A table as SQL sees it.
@@ -75,6 +78,9 @@ pub struct Table {
     pub checks: Vec<Check>,
     /// `REFERENCES` constraints.
     pub foreign_keys: Vec<ForeignKey>,
+    /// `COMMENT ON CONSTRAINT`: by the constraint's name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub constraint_comments: BTreeMap<String, String>,
 }
 
 impl std::fmt::Display for ObjectName {
@@ -92,6 +98,15 @@ impl Table {
     /// The place of a column, from 0.
     pub fn position(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
+    }
+
+    /// Whether it has a constraint of this name.
+    pub fn has_constraint(&self, name: &str) -> bool {
+        let keys = self.primary_key.iter().chain(self.unique.iter().filter(|key| key.is_constraint));
+        keys.map(|key| &key.name)
+            .chain(self.checks.iter().map(|check| &check.name))
+            .chain(self.foreign_keys.iter().map(|key| &key.name))
+            .any(|known| known == name)
     }
 
     /// The primary key, unique key or index of a name.

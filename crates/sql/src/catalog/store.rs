@@ -35,6 +35,8 @@ pub enum Object {
     Function(Function),
     /// A comment: the object's number, the column's place or 0, the text.
     Comment(Oid, u16, String),
+    /// An extension.
+    Extension(Oid, String),
 }
 
 /// One object that is made, replaced or gone.
@@ -50,7 +52,7 @@ impl Object {
     /// The number of its row.
     fn row(&self) -> i64 {
         match self {
-            Object::Schema(oid, _) => i64::from(*oid),
+            Object::Schema(oid, _) | Object::Extension(oid, _) => i64::from(*oid),
             Object::Table(table) => i64::from(table.oid),
             Object::View(view) => i64::from(view.oid),
             Object::Sequence(sequence) => i64::from(sequence.oid),
@@ -96,6 +98,7 @@ impl Catalog {
         match change.object.clone() {
             None => {}
             Some(Object::Schema(oid, name)) => drop(self.schemas.insert(name, oid)),
+            Some(Object::Extension(oid, name)) => drop(self.extensions.insert(name, oid)),
             Some(Object::Table(table)) => drop(self.tables.insert(table.name.clone(), Arc::new(table))),
             Some(Object::View(view)) => drop(self.views.insert(view.name.clone(), Arc::new(view))),
             Some(Object::Sequence(sequence)) => {
@@ -116,6 +119,7 @@ impl Catalog {
         }
         let is_it = |oid: Oid| i64::from(oid) == row;
         self.schemas.retain(|_, oid| !is_it(*oid));
+        self.extensions.retain(|_, oid| !is_it(*oid));
         self.tables.retain(|_, table| !is_it(table.oid));
         self.views.retain(|_, view| !is_it(view.oid));
         self.sequences.retain(|_, sequence| !is_it(sequence.oid));
@@ -125,10 +129,16 @@ impl Catalog {
         self.functions.retain(|_, functions| !functions.is_empty());
     }
 
+    /// What is said of an object: of each column by its place from 1, of all of it by 0.
+    pub fn comments_on(&self, oid: Oid) -> Vec<(u16, String)> {
+        let said = self.comments.range((oid, 0)..=(oid, u16::MAX));
+        said.map(|((_, column), text)| (*column, text.clone())).collect()
+    }
+
     /// The greatest number that anything has.
     pub fn last_oid(&self) -> Oid {
         let keys = self.tables.values().flat_map(|table| table.keys().map(|key| key.oid).chain([table.oid]));
-        keys.chain(self.schemas.values().copied())
+        keys.chain(self.schemas.values().chain(self.extensions.values()).copied())
             .chain(self.views.values().map(|view| view.oid))
             .chain(self.sequences.values().map(|sequence| sequence.oid))
             .chain(self.functions.values().flatten().map(|function| function.oid))

@@ -220,7 +220,9 @@ impl Connection {
             | Command::AlterSequence { .. }
             | Command::Rename { .. }
             | Command::RenameSchema { .. }
-            | Command::Comment { .. } => {
+            | Command::Comment { .. }
+            | Command::CreateExtension(..)
+            | Command::DropExtension { .. } => {
                 let (patience, memory) = (self.recall.clone(), self.memory.clone());
                 let define = Box::pin(self.define_command(&prepared.command, &prepared.text));
                 planning::here(patience, &memory, prepared.is_long(), define).await

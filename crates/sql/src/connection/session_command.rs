@@ -85,26 +85,6 @@ impl Connection {
                     .with_detail("every user may do everything"));
             }
             Command::Privilege(tag) => tag,
-            Command::CreateExtension(name, if_not_exists) => {
-                if name != "plpgsql" {
-                    let message = format!("extension \"{name}\" is not available");
-                    let error = Error::new(SqlState::NOT_SUPPORTED, message);
-                    return Err(match name.as_str() {
-                        "uuid-ossp" | "pgcrypto" => error.with_hint("gen_random_uuid() is there without it"),
-                        _ => error,
-                    });
-                }
-                let exists =
-                    Error::new(SqlState::DUPLICATE_OBJECT, format!("extension \"{name}\" already exists"));
-                if !*if_not_exists {
-                    return Err(exists);
-                }
-                self.notice(Error::new(
-                    SqlState::DUPLICATE_OBJECT,
-                    format!("extension \"{name}\" already exists, skipping"),
-                ));
-                "CREATE EXTENSION"
-            }
             _ => return Err(Error::new(SqlState::NOT_SUPPORTED, "this statement is not supported")),
         };
         Ok(Response::Done { tag: tag.to_string() })

@@ -179,7 +179,7 @@ impl SqlDatabase {
     }
 
     /// What the database is called.
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.name.get().map_or("fabius", String::as_str)
     }
 

@@ -483,7 +483,7 @@ impl Connection {
         }
     }
 
-    pub(super) fn warn(&mut self, code: &[u8; 5], message: &str) {
+    pub(crate) fn warn(&mut self, code: &[u8; 5], message: &str) {
         self.notices.push(Notice { severity: "WARNING", error: Error::new(state(code), message) });
     }
 

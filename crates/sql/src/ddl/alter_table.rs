@@ -152,8 +152,11 @@ impl Connection {
                 let names = names.chain(table.checks.iter_mut().map(|check| &mut check.name));
                 let names = names.chain(table.foreign_keys.iter_mut().map(|key| &mut key.name));
                 match names.into_iter().find(|name| **name == old) {
-                    Some(name) => *name = new,
+                    Some(name) => name.clone_from(&new),
                     None => return Err(no_constraint(&old, table)),
+                }
+                if let Some(comment) = table.constraint_comments.remove(&old) {
+                    table.constraint_comments.insert(new, comment);
                 }
             }
             Operation::AlterColumn { column_name, op } => {
@@ -235,7 +238,7 @@ impl Connection {
         if let Some(sequence) = column.sequence.and_then(|name| catalog.sequences.get(&name).cloned())
             && sequence.owner.is_some()
         {
-            self.record(Change::gone(sequence.oid), table.is_temporary());
+            self.record_gone(sequence.oid, table.is_temporary());
         }
         Ok(())
     }

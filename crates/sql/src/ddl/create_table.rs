@@ -14,7 +14,7 @@ use crate::planning::heed;
 use crate::sql_type::SqlType;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::ControlFlow;
 
 fn invalid(message: impl Into<String>) -> Error {
@@ -82,6 +82,7 @@ impl Connection {
             indexes: Vec::new(),
             checks: Vec::new(),
             foreign_keys: Vec::new(),
+            constraint_comments: BTreeMap::new(),
         };
         if let Some(query) = &create.query {
             return self.create_table_as(table, &create.columns, query).await;

@@ -1,7 +1,6 @@
 //! `DROP`, `TRUNCATE`, and what depends on what.
 
 use super::{depended_on, not_supported};
-use crate::catalog::store::Change;
 use crate::catalog::{Catalog, ObjectName, Relation, Table, View, parts};
 use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
@@ -173,10 +172,11 @@ impl Connection {
             .values()
             .filter(|sequence| sequence.owner.as_ref().is_some_and(|(owner, _)| *owner == table.name));
         for sequence in owned.cloned().collect::<Vec<_>>() {
-            self.record(Change::gone(sequence.oid), table.is_temporary());
+            self.record_gone(sequence.oid, table.is_temporary());
         }
         self.note_left(table.storage.clone());
-        self.record(Change::gone(table.oid), table.is_temporary());
+        table.keys().for_each(|key| self.forget_comments(key.oid));
+        self.record_gone(table.oid, table.is_temporary());
     }
 
     /// Says what goes with what is dropped.
@@ -205,7 +205,7 @@ impl Connection {
             let detail = format!("view {} depends on view {}", other.name.name, name.name);
             return Err(depended_on(&format!("view {}", name.name), detail));
         }
-        self.record(Change::gone(view.oid), false);
+        self.record_gone(view.oid, false);
         for other in others {
             self.drop_view(&other.name, true, together)?;
         }
@@ -259,7 +259,7 @@ impl Connection {
             }
             self.put_table(table);
         }
-        self.record(Change::gone(sequence.oid), sequence.name.schema == crate::catalog::TEMPORARY);
+        self.record_gone(sequence.oid, sequence.name.schema == crate::catalog::TEMPORARY);
         Ok(())
     }
 
@@ -309,10 +309,10 @@ impl Connection {
         }
         for function in &functions {
             for function in self.catalog().functions.get(function).cloned().unwrap_or_default() {
-                self.record(Change::gone(function.oid), false);
+                self.record_gone(function.oid, false);
             }
         }
-        self.record(Change::gone(oid), false);
+        self.record_gone(oid, false);
         Ok(())
     }
 
@@ -361,6 +361,7 @@ impl Connection {
         }
         for mut table in tables {
             self.note_left(table.storage.clone());
+            table.keys().for_each(|key| self.forget_comments(key.oid));
             self.make_storage(&mut table)?;
             if matches!(truncate.identity, Some(ast::TruncateIdentityOption::Restart)) {
                 let catalog = self.catalog();

@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `create_table` | `CREATE TABLE`, with its constraints |
 //! | `alter_table` | `ALTER TABLE`: a table's next form, and its rows brought over |
+//! | `comment` | `COMMENT ON`, and where comments go |
+//! | `extension` | `CREATE EXTENSION`, `DROP EXTENSION` |
 //! | `generated` | generated columns |
 //! | `storage` | the tables of the storage that hold rows; copying between them |
 //! | `index` | `CREATE INDEX` |
@@ -15,8 +17,10 @@
 //! whatever it defines anew it holds exclusively.
 
 mod alter_table;
+mod comment;
 mod create_table;
 mod drop;
+mod extension;
 mod generated;
 mod index;
 mod sequence;
@@ -74,7 +78,9 @@ impl Connection {
             }
             Command::Rename { kind, if_exists, from, to } => self.rename(kind, *if_exists, from, to).await,
             Command::RenameSchema { from, to } => self.rename_schema(from, to).await,
-            Command::Comment { kind, name, comment } => self.comment(kind, name, comment.as_deref()),
+            Command::Comment { kind, name, comment } => self.comment(kind, name, comment.as_deref()).await,
+            Command::CreateExtension(name, if_not_exists) => self.create_extension(name, *if_not_exists),
+            Command::DropExtension { names, if_exists } => self.drop_extensions(names, *if_exists),
             _ => Err(not_supported("this statement")),
         };
         self.end_definition(is_alone, outcome).await
@@ -162,8 +168,19 @@ impl Connection {
     }
 
     pub(crate) fn put_table(&mut self, table: Table) {
+        let mut table = table;
+        let before = self.catalog().tables.values().find(|before| before.oid == table.oid).cloned();
+        if let Some(before) = before {
+            self.follow_comments(&before, &mut table);
+        }
         let is_temporary = table.is_temporary();
         self.record(Change::from(Object::Table(table)), is_temporary);
+    }
+
+    /// An object is gone, with what is said of it.
+    fn record_gone(&mut self, oid: crate::catalog::Oid, is_temporary: bool) {
+        self.forget_comments(oid);
+        self.record(Change::gone(oid), is_temporary);
     }
 
     async fn create_schema(&mut self, name: &ast::SchemaName, if_not_exists: bool) -> Result<String> {
@@ -261,7 +278,7 @@ impl Connection {
             match found.as_slice() {
                 [function] => {
                     let oid = function.oid;
-                    self.record(Change::gone(oid), false);
+                    self.record_gone(oid, false);
                 }
                 [] if if_exists => self.notice(Error::new(
                     SqlState(*b"00000"),
@@ -336,46 +353,6 @@ impl Connection {
             None => return Err(catalog.missing("relation", from)),
         }
         Ok(tag)
-    }
-
-    /// `COMMENT ON`
-    fn comment(&mut self, kind: &str, name: &ast::ObjectName, comment: Option<&str>) -> Result<String> {
-        let catalog = self.catalog();
-        let (oid, column) = match kind {
-            "COLUMN" => {
-                let mut of = name.clone();
-                let column =
-                    of.0.pop()
-                        .and_then(|part| part.as_ident().map(crate::catalog::folded))
-                        .unwrap_or_default();
-                let table = catalog.table(&of)?;
-                let place = table.position(&column).ok_or_else(|| no_column(&column, table))?;
-                (table.oid, place as u16 + 1)
-            }
-            "SCHEMA" => {
-                let (_, name) = parts(name)?;
-                let oid = catalog.schemas.get(&name).copied();
-                let missing = || Error::new(SqlState(*b"3F000"), format!("schema \"{name}\" does not exist"));
-                (oid.ok_or_else(missing)?, 0)
-            }
-            "FUNCTION" | "PROCEDURE" => {
-                let function = catalog.functions_named(name)?.first().map(|function| function.oid);
-                let missing =
-                    || Error::new(SqlState::UNDEFINED_FUNCTION, format!("function {name} does not exist"));
-                (function.ok_or_else(missing)?, 0)
-            }
-            "DATABASE" => return Ok("COMMENT".into()),
-            _ => match catalog.relation(name)? {
-                Some(relation) => (relation.oid(), 0),
-                None => return Err(catalog.missing("relation", name)),
-            },
-        };
-        let change = match comment {
-            Some(text) if !text.is_empty() => Change::from(Object::Comment(oid, column, text.to_string())),
-            _ => Change::no_comment(oid, column),
-        };
-        self.record(change, false);
-        Ok("COMMENT".into())
     }
 }
 

@@ -111,10 +111,7 @@ pub fn definitions() -> Vec<Definition> {
             })
         }),
         define("pg_get_constraintdef(oid, bool?) text stable", |a, c| {
-            let oid = integer_at(a, 0) as u32;
-            let tables = c.environment.catalog.tables.values();
-            let found =
-                tables.flat_map(|table| definition::constraints(table)).find(|(known, _)| *known == oid);
+            let found = definition::constraint_of(&c.environment.catalog, integer_at(a, 0) as u32);
             Ok(found.map(|(_, constraint)| constraint.text(truth_at(a, 1))).into())
         }),
         define("pg_get_viewdef(oid, bool?) text stable", |a, c| Ok(view(c, integer_at(a, 0) as u32))),
@@ -447,7 +444,11 @@ fn arguments(call: &Call, oid: u32) -> Value {
 fn comment(call: &Call, oid: i64, column: i64) -> Value {
     let catalog = &call.environment.catalog;
     let key = (oid as u32, column as u16);
-    let given = catalog.comments.get(&key).cloned();
+    let on_constraint = || {
+        let (table, constraint) = definition::constraint_of(catalog, key.0).filter(|_| key.1 == 0)?;
+        table.constraint_comments.get(constraint.name()).cloned()
+    };
+    let given = catalog.comments.get(&key).cloned().or_else(on_constraint);
     let is_public = key == (objects::namespace_oid(catalog, "public"), 0);
     given.or_else(|| is_public.then(|| objects::PUBLIC_COMMENT.to_string())).into()
 }

@@ -171,8 +171,15 @@ pub enum Command {
     },
     /// `GRANT`, `REVOKE`, `ALTER ... OWNER TO`: the tag.
     Privilege(&'static str),
-    /// `CREATE EXTENSION`, of what is there anyway: its name, and `IF NOT EXISTS`.
+    /// `CREATE EXTENSION`: its name, and `IF NOT EXISTS`.
     CreateExtension(String, bool),
+    /// `DROP EXTENSION`
+    DropExtension {
+        /// The extensions' names.
+        names: Vec<String>,
+        /// `IF EXISTS`
+        if_exists: bool,
+    },
 }
 
 /// What `BEGIN` and `SET TRANSACTION` say.

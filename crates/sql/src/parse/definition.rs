@@ -115,7 +115,17 @@ fn create(tokens: &mut Tokens<'_>) -> Result<Command> {
     }
     if tokens.accept(&["EXTENSION"]) {
         let if_not_exists = tokens.accept(&["IF", "NOT", "EXISTS"]);
-        return Ok(Command::CreateExtension(tokens.name()?, if_not_exists));
+        let name = tokens.name()?;
+        tokens.accept(&["WITH"]);
+        while !tokens.is_done() {
+            if tokens.accept(&["SCHEMA"]) || tokens.accept(&["VERSION"]) {
+                tokens.pass();
+            } else if !tokens.accept(&["CASCADE"]) {
+                return Err(tokens.unexpected());
+            }
+        }
+        tokens.finish()?;
+        return Ok(Command::CreateExtension(name, if_not_exists));
     }
     let before = tokens.at();
     let _ = tokens.accept(&["GLOBAL"]) || tokens.accept(&["LOCAL"]);
@@ -386,7 +396,7 @@ fn drop(tokens: &mut Tokens<'_>) -> Result<Command> {
     match tokens.word().as_deref() {
         Some("TABLE" | "INDEX" | "VIEW" | "SEQUENCE" | "SCHEMA" | "FUNCTION" | "PROCEDURE") => {}
         Some("ROUTINE") => return Err(not_supported("DROP ROUTINE")),
-        Some("EXTENSION") => return Err(not_supported("DROP EXTENSION")),
+        Some("EXTENSION") => return drop_extension(tokens),
         Some(
             kind @ ("TYPE" | "DOMAIN" | "TRIGGER" | "ROLE" | "USER" | "DATABASE" | "RULE" | "POLICY"
             | "MATERIALIZED" | "AGGREGATE" | "OPERATOR" | "CAST" | "COLLATION" | "FOREIGN" | "SERVER"
@@ -402,19 +412,42 @@ fn drop(tokens: &mut Tokens<'_>) -> Result<Command> {
     Ok(Command::Sql(Box::new(tokens.sql()?)))
 }
 
+/// `DROP EXTENSION [IF EXISTS] name, ... [CASCADE | RESTRICT]`
+fn drop_extension(tokens: &mut Tokens<'_>) -> Result<Command> {
+    tokens.pass();
+    let if_exists = tokens.accept(&["IF", "EXISTS"]);
+    let mut names = vec![tokens.name()?];
+    while tokens.accept_token(&Token::Comma) {
+        names.push(tokens.name()?);
+    }
+    let _ = tokens.accept(&["CASCADE"]) || tokens.accept(&["RESTRICT"]);
+    tokens.finish()?;
+    Ok(Command::DropExtension { names, if_exists })
+}
+
 fn comment(tokens: &mut Tokens<'_>) -> Result<Command> {
     tokens.expect(&["ON"])?;
     let Some(kind) = tokens.word() else { return Err(tokens.unexpected()) };
     tokens.pass();
     match kind.as_str() {
         "TABLE" | "COLUMN" | "VIEW" | "INDEX" | "SEQUENCE" | "SCHEMA" | "FUNCTION" | "PROCEDURE"
-        | "DATABASE" => {}
-        "CONSTRAINT" | "EXTENSION" | "TYPE" | "ROLE" | "DOMAIN" | "TRIGGER" | "MATERIALIZED" => {
-            return Err(not_supported(&format!("COMMENT ON {kind}")));
-        }
+        | "ROUTINE" | "DATABASE" | "CONSTRAINT" | "EXTENSION" | "TYPE" => {}
+        "ACCESS" | "AGGREGATE" | "CAST" | "COLLATION" | "CONVERSION" | "DOMAIN" | "EVENT" | "FOREIGN"
+        | "LANGUAGE" | "LARGE" | "MATERIALIZED" | "OPERATOR" | "POLICY" | "PROCEDURAL" | "PUBLICATION"
+        | "ROLE" | "RULE" | "SERVER" | "STATISTICS" | "SUBSCRIPTION" | "TABLESPACE" | "TEXT"
+        | "TRANSFORM" | "TRIGGER" => return Err(not_supported(&format!("COMMENT ON {kind}"))),
         _ => return Err(tokens.unexpected()),
     }
-    let name = tokens.object_name()?;
+    let mut name = tokens.object_name()?;
+    if kind == "CONSTRAINT" {
+        tokens.expect(&["ON"])?;
+        if tokens.accept(&["DOMAIN"]) {
+            return Err(not_supported("COMMENT ON CONSTRAINT ... ON DOMAIN"));
+        }
+        let mut table = tokens.object_name()?;
+        table.0.append(&mut name.0);
+        name = table;
+    }
     if *tokens.token(tokens.at()) == Token::LParen {
         while !tokens.is_done() && !tokens.accept_token(&Token::RParen) {
             tokens.pass();

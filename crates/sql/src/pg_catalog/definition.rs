@@ -98,6 +98,14 @@ pub fn constraints(table: &Table) -> Vec<(u32, Constraint<'_>)> {
     all
 }
 
+/// A constraint by its number.
+pub fn constraint_of(catalog: &Catalog, oid: u32) -> Option<(&Table, Constraint<'_>)> {
+    let all = catalog.tables.values().flat_map(|table| {
+        constraints(table).into_iter().map(|(number, constraint)| (number, &**table, constraint))
+    });
+    all.into_iter().find_map(|(number, table, constraint)| (number == oid).then_some((table, constraint)))
+}
+
 /// The number of a column's default in `pg_attrdef`.
 pub fn default_oid(table: &Table, column: usize) -> u32 {
     DERIVED + 0x3000_0000 + (table.oid & 0x000f_ffff).wrapping_mul(256) + (column as u32 & 255)

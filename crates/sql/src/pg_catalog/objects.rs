@@ -3,6 +3,8 @@
 use super::definition::{self, Constraint};
 use super::row::{Row, array, number, text, truth};
 use super::{DATABASE_OWNER, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, RELATIONS, ROLE, TEMPORARY_SCHEMA};
+use crate::catalog::extension;
+use crate::catalog::store::FIRST_OID;
 use crate::catalog::{
     Catalog, Identity, ObjectName, ReferentialAction, Returns, TEMPORARY, TEMPORARY_SHOWN, Table, View,
 };
@@ -439,17 +441,31 @@ fn descriptions(catalog: &Catalog) -> Vec<Row> {
         let is_schema = *oid == public || catalog.schemas.values().any(|schema| schema == oid);
         let is_function = || catalog.functions.values().flatten().any(|function| function.oid == *oid);
         let class = match () {
+            () if *oid == super::DATABASE => continue,
             () if is_schema => NAMESPACES,
             () if is_function() => ROUTINES,
+            () if extension::installed(catalog).any(|(number, _)| number == *oid) => EXTENSIONS,
+            // Relations that users make have higher numbers, and nobody describes the others.
+            () if *oid < FIRST_OID => TYPES,
             () => CLASSES,
         };
         rows.push(described(*oid, class, *column, comment));
+    }
+    for table in catalog.tables.values() {
+        for (oid, constraint) in definition::constraints(table) {
+            if let Some(comment) = table.constraint_comments.get(constraint.name()) {
+                rows.push(described(oid, CONSTRAINTS, 0, comment));
+            }
+        }
     }
     rows
 }
 
 /// The numbers of the catalog's relations, by which dependencies and comments say what they are about.
 const CLASSES: u32 = 1259;
+const CONSTRAINTS: u32 = 2606;
+const EXTENSIONS: u32 = 3079;
+const TYPES: u32 = 1247;
 const ROUTINES: u32 = 1255;
 const DEFAULTS: u32 = 2604;
 const RULES: u32 = 2618;

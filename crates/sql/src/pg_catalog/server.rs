@@ -2,6 +2,8 @@
 
 use super::row::{Row, number, text, truth};
 use super::{DATABASE, DATABASE_OWNER, PG_CATALOG, ROLE};
+use crate::catalog::Catalog;
+use crate::catalog::extension::{self, EXTENSIONS};
 use crate::functions::Environment;
 use crate::session_facts::{HeldLock, LockedThing};
 use crate::sql_type::SqlType;
@@ -134,13 +136,30 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
                 ])
             })
             .collect(),
-        "pg_extension" => vec![Row::of([
-            ("oid", number(13_499)),
-            ("extname", text("plpgsql")),
-            ("extowner", number(ROLE)),
-            ("extnamespace", number(PG_CATALOG)),
-            ("extversion", text("1.0")),
-        ])],
+        "pg_extension" => extension::installed(&environment.catalog)
+            .map(|(oid, extension)| {
+                Row::of([
+                    ("oid", number(oid)),
+                    ("extname", text(extension.name)),
+                    ("extowner", number(ROLE)),
+                    ("extnamespace", number(PG_CATALOG)),
+                    ("extversion", text(extension.version)),
+                ])
+            })
+            .collect(),
+        "pg_available_extensions" => EXTENSIONS
+            .iter()
+            .map(|extension| {
+                let is_installed = extension::oid_of(&environment.catalog, extension.name).is_some();
+                Row::of([
+                    ("name", text(extension.name)),
+                    ("default_version", text(extension.version)),
+                    ("installed_version", is_installed.then(|| extension.version.to_string()).into()),
+                    ("comment", text(extension.comment)),
+                ])
+            })
+            .collect(),
+        "pg_shdescription" => shared_descriptions(&environment.catalog),
         "pg_tablespace" => [(1663, "pg_default"), (1664, "pg_global")]
             .into_iter()
             .map(|(oid, name)| {
@@ -434,4 +453,18 @@ pub fn function_name(oid: u32) -> Option<String> {
     let at = oid.checked_sub(5000)?;
     let known = TYPES.get(at as usize / 2)?;
     Some(if at % 2 == 0 { known.input } else { known.output }.to_string())
+}
+
+/// What is said of the database itself.
+fn shared_descriptions(catalog: &Catalog) -> Vec<Row> {
+    /// The number of `pg_database`.
+    const DATABASES: u32 = 1262;
+    let said = catalog.comments.get(&(DATABASE, 0)).map(|comment| {
+        Row::of([
+            ("objoid", number(DATABASE)),
+            ("classoid", number(DATABASES)),
+            ("description", text(comment.clone())),
+        ])
+    });
+    said.into_iter().collect()
 }
