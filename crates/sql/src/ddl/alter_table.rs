@@ -146,18 +146,7 @@ impl Connection {
                 table.name = name;
             }
             Operation::RenameConstraint { old_name, new_name } => {
-                let (old, new) = (folded(old_name), folded(new_name));
-                let keys = table.primary_key.iter_mut().chain(&mut table.unique);
-                let names = keys.map(|key| &mut key.name);
-                let names = names.chain(table.checks.iter_mut().map(|check| &mut check.name));
-                let names = names.chain(table.foreign_keys.iter_mut().map(|key| &mut key.name));
-                match names.into_iter().find(|name| **name == old) {
-                    Some(name) => name.clone_from(&new),
-                    None => return Err(no_constraint(&old, table)),
-                }
-                if let Some(comment) = table.constraint_comments.remove(&old) {
-                    table.constraint_comments.insert(new, comment);
-                }
+                rename_constraint(table, &folded(old_name), folded(new_name))?;
             }
             Operation::AlterColumn { column_name, op } => {
                 self.alter_column(table, &folded(column_name), op, filling).await?;
@@ -584,4 +573,19 @@ fn bare(expression: &ast::Expr) -> &ast::Expr {
         ast::Expr::Nested(inner) => bare(inner),
         other => other,
     }
+}
+
+fn rename_constraint(table: &mut Table, old: &str, new: String) -> Result<()> {
+    let keys = table.primary_key.iter_mut().chain(&mut table.unique);
+    let names = keys.map(|key| &mut key.name);
+    let names = names.chain(table.checks.iter_mut().map(|check| &mut check.name));
+    let mut names = names.chain(table.foreign_keys.iter_mut().map(|key| &mut key.name));
+    match names.find(|name| **name == old) {
+        Some(name) => name.clone_from(&new),
+        None => return Err(no_constraint(old, table)),
+    }
+    if let Some(comment) = table.constraint_comments.remove(old) {
+        table.constraint_comments.insert(new, comment);
+    }
+    Ok(())
 }

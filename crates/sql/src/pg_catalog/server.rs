@@ -136,29 +136,8 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
                 ])
             })
             .collect(),
-        "pg_extension" => extension::installed(&environment.catalog)
-            .map(|(oid, extension)| {
-                Row::of([
-                    ("oid", number(oid)),
-                    ("extname", text(extension.name)),
-                    ("extowner", number(ROLE)),
-                    ("extnamespace", number(PG_CATALOG)),
-                    ("extversion", text(extension.version)),
-                ])
-            })
-            .collect(),
-        "pg_available_extensions" => EXTENSIONS
-            .iter()
-            .map(|extension| {
-                let is_installed = extension::oid_of(&environment.catalog, extension.name).is_some();
-                Row::of([
-                    ("name", text(extension.name)),
-                    ("default_version", text(extension.version)),
-                    ("installed_version", is_installed.then(|| extension.version.to_string()).into()),
-                    ("comment", text(extension.comment)),
-                ])
-            })
-            .collect(),
+        "pg_extension" => extensions(&environment.catalog),
+        "pg_available_extensions" => available_extensions(&environment.catalog),
         "pg_shdescription" => shared_descriptions(&environment.catalog),
         "pg_tablespace" => [(1663, "pg_default"), (1664, "pg_global")]
             .into_iter()
@@ -453,6 +432,32 @@ pub fn function_name(oid: u32) -> Option<String> {
     let at = oid.checked_sub(5000)?;
     let known = TYPES.get(at as usize / 2)?;
     Some(if at % 2 == 0 { known.input } else { known.output }.to_string())
+}
+
+fn extensions(catalog: &Catalog) -> Vec<Row> {
+    let rows = extension::installed(catalog).map(|(oid, extension)| {
+        Row::of([
+            ("oid", number(oid)),
+            ("extname", text(extension.name)),
+            ("extowner", number(ROLE)),
+            ("extnamespace", number(PG_CATALOG)),
+            ("extversion", text(extension.version)),
+        ])
+    });
+    rows.collect()
+}
+
+fn available_extensions(catalog: &Catalog) -> Vec<Row> {
+    let rows = EXTENSIONS.iter().map(|extension| {
+        let is_installed = extension::oid_of(catalog, extension.name).is_some();
+        Row::of([
+            ("name", text(extension.name)),
+            ("default_version", text(extension.version)),
+            ("installed_version", is_installed.then(|| extension.version.to_string()).into()),
+            ("comment", text(extension.comment)),
+        ])
+    });
+    rows.collect()
 }
 
 /// What is said of the database itself.
