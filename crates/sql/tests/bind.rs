@@ -59,6 +59,7 @@ fn table(oid: u32, of: &str, columns: &[&str], primary: &str) -> Table {
         indexes: Vec::new(),
         checks: Vec::new(),
         foreign_keys: Vec::new(),
+        constraint_comments: std::collections::BTreeMap::new(),
     }
 }
 
