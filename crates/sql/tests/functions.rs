@@ -125,6 +125,7 @@ impl World {
             indexes: Vec::new(),
             checks: Vec::new(),
             foreign_keys: Vec::new(),
+            constraint_comments: std::collections::BTreeMap::new(),
         };
         self.catalog.tables.insert(object, Arc::new(table));
     }
