@@ -15,6 +15,7 @@
 //! | [`list_item`] | what items of `ORDER BY`, `GROUP BY`, `DISTINCT ON` stand for |
 //! | [`named`] | object identifiers that show as names |
 //! | [`row_value`] | row values: `(a, b) < (c, d)` |
+//! | [`written_call`] | calls with their clauses, and which functions are of many rows |
 
 mod back_end;
 mod cast;
@@ -26,6 +27,7 @@ mod list_item;
 mod named;
 mod operator;
 mod row_value;
+mod written_call;
 
 pub(crate) use back_end::{BackEnd, Choice, Comparison, Like, Many, Sense};
 pub(crate) use expression::{expression, no_column};
@@ -34,3 +36,4 @@ pub(crate) use list_item::{ListItem, list_item, place_of_name};
 pub(crate) use named::Named;
 pub(crate) use operator::{condition, infix, prefix, resolved, truth};
 pub(crate) use row_value::row_of;
+pub(crate) use written_call::{Called, WrittenCall};

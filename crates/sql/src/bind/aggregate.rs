@@ -6,12 +6,13 @@ use super::row_body::{QueryFacts, RowBody};
 use super::scope::Found;
 use super::stop::{Bind, Place, beyond, wrong};
 use super::tree;
+use crate::analysis::{Called, WrittenCall};
 use crate::catalog::column_path;
 use crate::sql_type::SqlType;
 use crate::type_rules::{self, Category, category};
 use fabius_program::syntax::tree::{Block, Expression};
 use fabius_value::DataType;
-use sqlparser::ast::{self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments};
+use sqlparser::ast::{self, Expr, FunctionArg, FunctionArgExpr};
 use std::ops::ControlFlow;
 
 /// An aggregate call.
@@ -28,43 +29,6 @@ enum Kind {
     Any,
 }
 
-/// Aggregates that other ways of running a query know besides.
-const OTHERS: &[&str] = &[
-    "array_agg",
-    "string_agg",
-    "json_agg",
-    "jsonb_agg",
-    "json_object_agg",
-    "jsonb_object_agg",
-    "stddev",
-    "stddev_pop",
-    "stddev_samp",
-    "variance",
-    "var_pop",
-    "var_samp",
-    "corr",
-    "covar_pop",
-    "covar_samp",
-    "bit_and",
-    "bit_or",
-    "bit_xor",
-    "mode",
-    "percentile_cont",
-    "percentile_disc",
-    "rank",
-    "dense_rank",
-    "row_number",
-    "lag",
-    "lead",
-    "first_value",
-    "last_value",
-    "nth_value",
-    "ntile",
-    "grouping",
-    "regr_slope",
-    "regr_count",
-];
-
 /// Whether an expression has an aggregate that is not a subquery's.
 pub(super) fn has_aggregate(expression: &Expr) -> bool {
     let mut found = false;
@@ -73,10 +37,7 @@ pub(super) fn has_aggregate(expression: &Expr) -> bool {
 }
 
 fn is_aggregate(function: &ast::Function) -> bool {
-    let name = function.name.to_string().to_lowercase();
-    matches!(name.as_str(), "count" | "sum" | "avg" | "min" | "max" | "bool_and" | "bool_or" | "every")
-        || OTHERS.contains(&name.as_str())
-        || function.over.is_some()
+    WrittenCall::of(function).is_ok_and(|call| call.is_of_rows())
 }
 
 /// Aggregates that a program collects at most: each is looked for among the others.
@@ -259,21 +220,19 @@ impl<'a> Binder<'a> {
     }
 
     fn collector(&mut self, call: ast::Function) -> Bind<Collector> {
-        let name = call.name.to_string().to_lowercase();
-        if call.over.is_some() || call.filter.is_some() || !call.within_group.is_empty() {
-            return beyond("an aggregate of this form");
-        }
-        let FunctionArguments::List(list) = &call.args else { return beyond("an aggregate of this form") };
-        if !list.clauses.is_empty() {
-            return beyond("an aggregate of this form");
-        }
-        let distinct = list.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct);
-        let argument = match list.args.as_slice() {
-            [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] => None,
-            [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] => Some(argument.clone()),
+        let written = WrittenCall::of(&call)?;
+        let name = written.path().pop().unwrap_or_default();
+        let is_plain = written.called() == Some(Called::Aggregate)
+            && written.over.is_none()
+            && written.filter.is_none()
+            && written.within_group.is_empty()
+            && written.order_by.is_empty();
+        let argument = match written.arguments {
+            [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] if is_plain => None,
+            [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] if is_plain => Some(argument.clone()),
             _ => return beyond("an aggregate of this form"),
         };
-        let kind = match (name.as_str(), &argument, distinct) {
+        let kind = match (name.as_str(), &argument, written.is_distinct) {
             ("count", None, false) => Kind::CountRows,
             ("count", Some(_), false) => Kind::Count,
             ("count", Some(_), true) => Kind::CountDistinct,

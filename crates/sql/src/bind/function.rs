@@ -6,7 +6,7 @@ use super::constant::{Constant, Quoted};
 use super::expression::held_by_all;
 use super::stop::{Bind, beyond};
 use super::tree;
-use crate::analysis::{self, BackEnd, Choice, Like};
+use crate::analysis::{self, BackEnd, Choice, Like, WrittenCall};
 use crate::functions::{Definition, Kind};
 use crate::sql_type::SqlType;
 use crate::type_rules::{self, Category, Context, category};
@@ -35,20 +35,14 @@ impl Binder<'_> {
             [schema, name] if schema == "pg_catalog" => name.as_str(),
             _ => return beyond("a function of a schema"),
         };
-        if function.over.is_some()
-            || function.filter.is_some()
-            || !function.within_group.is_empty()
-            || function.null_treatment.is_some()
-        {
-            return beyond("a window function");
+        let written = WrittenCall::of(function)?;
+        if written.is_of_rows() || written.clause_of_rows().is_some() {
+            return beyond("an aggregate or a window function");
         }
         let arguments = match &function.args {
             FunctionArguments::None => Vec::new(),
             FunctionArguments::Subquery(_) => return beyond("a subquery as an argument"),
             FunctionArguments::List(list) => {
-                if list.duplicate_treatment.is_some() || !list.clauses.is_empty() {
-                    return beyond("an aggregate");
-                }
                 if name.starts_with("array_") || name == "cardinality" {
                     let plain: Vec<&Expr> = list.args.iter().filter_map(unnamed).collect();
                     if let Some(bound) = self.array_function(name, &plain)? {

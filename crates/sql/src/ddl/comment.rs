@@ -25,6 +25,10 @@ impl Connection {
                 let place = table.position(&column).ok_or_else(|| super::no_column(&column, table))?;
                 (table.oid, place as u16 + 1)
             }
+            "DATABASE" if parts(name)?.1 != self.database().name() => {
+                self.warn(b"3D000", &format!("database \"{name}\" does not exist"));
+                return Ok("COMMENT".into());
+            }
             _ => (self.described(kind, name)?, 0),
         };
         self.put_comment(oid, column, comment.map(str::to_string));
@@ -49,11 +53,7 @@ impl Connection {
                     || Error::new(SqlState::UNDEFINED_FUNCTION, format!("function {name} does not exist"));
                 function.ok_or_else(missing)
             }
-            "DATABASE" => {
-                let (shown, name) = quoted()?;
-                let is_this = name == self.database().name();
-                is_this.then_some(pg_catalog::DATABASE).ok_or_else(|| missing(b"3D000", shown))
-            }
+            "DATABASE" => Ok(pg_catalog::DATABASE),
             "EXTENSION" => {
                 let (shown, name) = quoted()?;
                 extension::oid_of(&catalog, &name).ok_or_else(|| missing(b"42704", shown))

@@ -5,6 +5,7 @@ use super::expression::unknown;
 use super::grouping::asked_within;
 use super::scope::outward;
 use super::{Binder, Flavor, Typed, parts_of};
+use crate::analysis::WrittenCall;
 use crate::functions::operator::Operation;
 use crate::query::failure::{inbound, no_aggregates_in, unsupported};
 use crate::query::functions::in_order::in_order;
@@ -30,15 +31,10 @@ fn nested_aggregates() -> Error {
 
 impl Binder<'_> {
     /// A call of an aggregate.
-    pub(super) fn aggregate(
-        &mut self,
-        name: &str,
-        call: &ast::Function,
-        list: &[ast::FunctionArg],
-    ) -> Result<Typed> {
+    pub(super) fn aggregate(&mut self, name: &str, call: &WrittenCall<'_>) -> Result<Typed> {
         let is_window = call.over.is_some();
-        if !is_window && let Some(outer) = self.level_of_aggregate(call, list)? {
-            return self.aggregate_within(outer, name, call, list);
+        if !is_window && let Some(outer) = self.level_of_aggregate(call)? {
+            return self.aggregate_within(outer, name, call);
         }
         if let Some(level) = self.levels.last_mut()
             && !is_window
@@ -52,7 +48,7 @@ impl Binder<'_> {
             level.aggregates += 1;
             level.in_aggregate = true;
         }
-        let inner = self.aggregate_parts(call, list);
+        let inner = self.aggregate_parts(call);
         if let Some(level) = self.levels.last_mut()
             && !is_window
         {
@@ -64,17 +60,13 @@ impl Binder<'_> {
 
     /// The query around this one that an aggregate is over, if it is not over this one's rows: the innermost of which
     /// its arguments name columns (SQL:2016, 6.10, syntax rule 5).
-    fn level_of_aggregate(
-        &mut self,
-        call: &ast::Function,
-        list: &[ast::FunctionArg],
-    ) -> Result<Option<usize>> {
-        if self.levels.len() < 2 || list.is_empty() {
+    fn level_of_aggregate(&mut self, call: &WrittenCall<'_>) -> Result<Option<usize>> {
+        if self.levels.len() < 2 || call.arguments.is_empty() {
             return Ok(None);
         }
         let own = self.levels.len() - 1;
         let was_inside = self.levels.last_mut().map(|level| std::mem::replace(&mut level.in_aggregate, true));
-        let parts = self.aggregate_parts(call, list);
+        let parts = self.aggregate_parts(call);
         if let (Some(level), Some(was_inside)) = (self.levels.last_mut(), was_inside) {
             level.in_aggregate = was_inside;
         }
@@ -82,7 +74,7 @@ impl Binder<'_> {
         let keys = shape.order_by.iter().map(|sort| &sort.expr);
         let parts = arguments.iter().map(|typed| &typed.expr).chain(keys).chain(shape.filter.as_deref());
         // Whole rows that are there whatever happens are no expression.
-        let of_whole_rows = list.iter().filter_map(|argument| match argument {
+        let of_whole_rows = call.arguments.iter().filter_map(|argument| match argument {
             ast::FunctionArg::Unnamed(ast::FunctionArgExpr::QualifiedWildcard(relation)) => {
                 let relation = parts_of(relation).pop()?;
                 self.levels.iter().rposition(|level| level.scope.has_relation(&relation))
@@ -116,15 +108,9 @@ impl Binder<'_> {
     }
 
     /// An aggregate over the rows of a query around this one, for which it is a value.
-    fn aggregate_within(
-        &mut self,
-        outer: usize,
-        name: &str,
-        call: &ast::Function,
-        list: &[ast::FunctionArg],
-    ) -> Result<Typed> {
+    fn aggregate_within(&mut self, outer: usize, name: &str, call: &WrittenCall<'_>) -> Result<Typed> {
         let inner = self.levels.split_off(outer + 1);
-        let bound = self.aggregate(name, call, list);
+        let bound = self.aggregate(name, call);
         let typed = bound.map(|typed| self.seen_within(outer, typed));
         self.levels.extend(inner);
         typed.map(outward)
@@ -145,22 +131,9 @@ impl Binder<'_> {
         Typed { expr: Expr::Column(column), ..typed }
     }
 
-    fn aggregate_parts<'c>(
-        &mut self,
-        call: &'c ast::Function,
-        list: &[ast::FunctionArg],
-    ) -> Result<(Vec<Typed>, Shape<'c>)> {
-        let (mut distinct, mut order_by) = (false, Vec::new());
-        if let ast::FunctionArguments::List(whole) = &call.args {
-            distinct = whole.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct);
-            for clause in &whole.clauses {
-                match clause {
-                    ast::FunctionArgumentClause::OrderBy(keys) => order_by = self.sort_keys(keys)?,
-                    other => return Err(unsupported(format!("{other} in an aggregate is not supported"))),
-                }
-            }
-        }
-        let arguments = match list {
+    fn aggregate_parts<'c>(&mut self, call: &WrittenCall<'c>) -> Result<(Vec<Typed>, Shape<'c>)> {
+        let mut order_by = self.sort_keys(call.order_by)?;
+        let arguments = match call.arguments {
             [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Wildcard)] => Vec::new(),
             // Whole rows: those that an outer join has not found are none.
             [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::QualifiedWildcard(relation))] => {
@@ -170,18 +143,18 @@ impl Binder<'_> {
             list => self.arguments(list)?,
         };
         let mut ordered = None;
-        if let [key] = call.within_group.as_slice() {
+        if let [key] = call.within_group {
             let typed = self.expression(&key.expr)?;
             ordered = Some(self.known(typed)?.sql_type);
-            order_by = self.sort_keys(&call.within_group)?;
+            order_by = self.sort_keys(call.within_group)?;
         } else if !call.within_group.is_empty() {
             return Err(unsupported("WITHIN GROUP with several keys is not supported"));
         }
-        let filter = match &call.filter {
+        let filter = match call.filter {
             Some(filter) => Some(Box::new(self.truth(filter, "FILTER")?)),
             None => None,
         };
-        Ok((arguments, Shape { over: call.over.as_ref(), distinct, filter, order_by, ordered }))
+        Ok((arguments, Shape { over: call.over, distinct: call.is_distinct, filter, order_by, ordered }))
     }
 
     /// Values once each, in order: by the shape's order, else ascending.
@@ -535,10 +508,16 @@ impl Binder<'_> {
     pub(super) fn window_call(
         &mut self,
         name: &str,
-        list: &[ast::FunctionArg],
+        call: &WrittenCall<'_>,
         over: &ast::WindowType,
     ) -> Result<Typed> {
-        let arguments = self.arguments(list)?;
+        let arguments = self.arguments(call.arguments)?;
+        if call.is_distinct {
+            return Err(unsupported("DISTINCT is not implemented for window functions"));
+        }
+        if call.filter.is_some() {
+            return Err(unsupported("FILTER is not implemented for non-aggregate window functions"));
+        }
         let rank = match (name, arguments.len()) {
             ("row_number", 0) => Some((window::row_number::row_number_udwf(), SqlType::BigInt)),
             ("rank", 0) => Some((window::rank::rank_udwf(), SqlType::BigInt)),
@@ -647,72 +626,8 @@ fn without_nulls(value: Typed, shape: &mut Shape<'_>) -> Typed {
     value
 }
 
-/// Whether a name is an aggregate's.
-pub(super) fn is_aggregate(name: &str) -> bool {
-    matches!(
-        name,
-        "count"
-            | "sum"
-            | "avg"
-            | "min"
-            | "max"
-            | "bool_and"
-            | "bool_or"
-            | "every"
-            | "array_agg"
-            | "string_agg"
-            | "json_agg"
-            | "jsonb_agg"
-            | "json_object_agg"
-            | "jsonb_object_agg"
-            | "bit_and"
-            | "bit_or"
-            | "bit_xor"
-            | "stddev"
-            | "stddev_samp"
-            | "stddev_pop"
-            | "variance"
-            | "var_samp"
-            | "var_pop"
-            | "corr"
-            | "covar_samp"
-            | "covar_pop"
-            | "grouping"
-            | "percentile_cont"
-            | "percentile_disc"
-            | "mode"
-            | "regr_count"
-            | "regr_slope"
-            | "regr_intercept"
-            | "regr_r2"
-            | "regr_avgx"
-            | "regr_avgy"
-            | "regr_sxx"
-            | "regr_syy"
-            | "regr_sxy"
-    )
-}
-
 fn is_bytes(typed: &Typed) -> bool {
     typed.sql_type == SqlType::Bytea
-}
-
-/// Whether a name is that of a function which is only one over a window.
-pub(super) fn is_window_function(name: &str) -> bool {
-    matches!(
-        name,
-        "row_number"
-            | "rank"
-            | "dense_rank"
-            | "percent_rank"
-            | "cume_dist"
-            | "ntile"
-            | "lag"
-            | "lead"
-            | "first_value"
-            | "last_value"
-            | "nth_value"
-    )
 }
 
 fn text_literal(text: &str) -> Expr {

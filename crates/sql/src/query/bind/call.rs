@@ -1,8 +1,7 @@
 //! Calls of functions.
 
-use super::aggregate::{is_aggregate, is_window_function};
 use super::{Binder, Flavor, Sight, Typed, parts_of};
-use crate::analysis::{self, BackEnd, Choice, Named, Sense};
+use crate::analysis::{self, BackEnd, Called, Choice, Named, Sense, WrittenCall};
 use crate::functions::resolution::{self, Argument, Unresolved};
 use crate::functions::{Call, Definition, Kind};
 use crate::query::failure::{inbound, unsupported};
@@ -32,45 +31,34 @@ impl Binder<'_> {
         if name == "current_time" && schema.is_none() && matches!(call.args, ast::FunctionArguments::None) {
             return self.function("localtime", Vec::new());
         }
-        if !matches!(call.parameters, ast::FunctionArguments::None) {
-            return Err(unsupported(format!("parameters of {name} are not supported")));
-        }
-        let list = match &call.args {
-            ast::FunctionArguments::None => &[][..],
-            ast::FunctionArguments::List(list) => list.args.as_slice(),
-            ast::FunctionArguments::Subquery(query) if name == "array" => {
-                let expression = ast::Expr::Function(call.clone());
-                return self.once(&expression, Sense::Value, |binder| binder.array_subquery(query));
-            }
-            ast::FunctionArguments::Subquery(_) => {
+        let written = WrittenCall::of(call)?;
+        if let Some(query) = written.query() {
+            if name != "array" {
                 return Err(unsupported(format!("a subquery as the arguments of {name} is not supported")));
             }
-        };
-        let is_builtin = schema.as_deref().is_none_or(|schema| schema == "pg_catalog");
-        if is_builtin && is_aggregate(&name) {
-            return self.aggregate(&name, call, list);
+            let expression = ast::Expr::Function(call.clone());
+            return self.once(&expression, Sense::Value, |binder| binder.array_subquery(query));
         }
-        if is_builtin && is_window_function(&name) {
-            let Some(over) = &call.over else {
-                return Err(Error::new(
-                    SqlState(*b"42809"),
-                    format!("window function {name} requires an OVER clause"),
-                ));
+        let called = written.called();
+        if called == Some(Called::Aggregate) {
+            return self.aggregate(&name, &written);
+        }
+        if called == Some(Called::OverWindow) {
+            let Some(over) = written.over else {
+                let message = format!("window function {name} requires an OVER clause");
+                return Err(Error::new(SqlState(*b"42809"), message));
             };
-            return self.window_call(&name, list, over);
+            return self.window_call(&name, &written, over);
         }
-        if call.over.is_some() {
-            let arguments = self.arguments(list)?;
-            if !is_set_returning(&name) {
+        let arguments = self.arguments(written.arguments)?;
+        if let Some((clause, of)) = written.clause_of_rows() {
+            if called == Some(Called::Scalar) {
                 resolution::resolve(&name, &given(&arguments))
                     .map_err(|why| self.unresolved(&name, why, &arguments))?;
             }
-            return Err(Error::new(
-                SqlState(*b"42809"),
-                format!("OVER specified, but {name} is not a window function nor an aggregate function"),
-            ));
+            let message = format!("{clause} specified, but {name} is not {of}");
+            return Err(Error::new(SqlState(*b"42809"), message));
         }
-        let arguments = self.arguments(list)?;
         if let [schema, name] = path.as_slice()
             && schema == "information_schema"
             && name == "_pg_expandarray"
@@ -80,11 +68,9 @@ impl Binder<'_> {
             let row = Typed::new(Expr::Unnest(Unnest::new(array.expr)), *element);
             return Ok(Typed { flavor: Flavor::Expanded, ..row });
         }
-        if !is_builtin {
-            return Err(self.no_function(&path.join("."), &arguments));
-        }
-        match name.as_str() {
-            _ if is_set_returning(&name) => {
+        match called {
+            None => Err(self.no_function(&path.join("."), &arguments)),
+            Some(Called::Set) => {
                 self.refuse_set_here()?;
                 let array = self.set_returning(&name, arguments)?;
                 let SqlType::Array(element) = array.sql_type.clone() else { return Ok(array) };
@@ -405,25 +391,4 @@ pub(super) fn refuse_sets<'e>(expressions: impl IntoIterator<Item = &'e Expr>, p
         }
     }
     Ok(())
-}
-
-/// Whether a name is a set-returning function's.
-pub(super) fn is_set_returning(name: &str) -> bool {
-    matches!(
-        name,
-        "unnest"
-            | "pg_partition_ancestors"
-            | "pg_partition_tree"
-            | "generate_series"
-            | "generate_subscripts"
-            | "regexp_split_to_table"
-            | "string_to_table"
-            | "regexp_matches"
-            | "json_array_elements"
-            | "jsonb_array_elements"
-            | "json_array_elements_text"
-            | "jsonb_array_elements_text"
-            | "json_object_keys"
-            | "jsonb_object_keys"
-    )
 }
