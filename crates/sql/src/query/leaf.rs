@@ -12,6 +12,7 @@ use crate::query::key_range::KeyRange;
 use crate::query::row_source::{RowSource, TableScan};
 use crate::sql_type::SqlType;
 use async_trait::async_trait;
+use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::compute::SortOptions;
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
@@ -19,7 +20,7 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::TableType;
 use datafusion::error::Result as FusionResult;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
+use datafusion::logical_expr::{Expr, LogicalPlan, TableProviderFilterPushDown};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
@@ -28,6 +29,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Par
 use fabius::Allowance;
 use fabius_value::{Result, Value};
 use futures::StreamExt;
+use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use std::fmt;
 use std::sync::Arc;
@@ -40,6 +42,9 @@ pub(super) struct Run {
     pub(super) source: Arc<dyn RowSource>,
     /// What it may hold.
     pub(super) memory: Arc<Allowance>,
+    /// Plans and runs what an operator has found to be asked.
+    pub(super) apart:
+        for<'p> fn(&'p LogicalPlan, Arc<TaskContext>) -> BoxFuture<'p, FusionResult<RecordBatch>>,
 }
 
 /// What is read.

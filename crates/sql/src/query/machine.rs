@@ -1,16 +1,22 @@
 //! DataFusion as it is used here: its optimizer and operators, one partition, none of its own functions' names.
 
 use crate::planning;
-use crate::query::apply::{self, ApplyPlanner};
+use crate::query::apply::{is_left, unfold};
+use crate::query::apply_operator::ApplyPlanner;
 use crate::query::claims::check::CheckedPlan;
 use crate::query::extent::Extent;
-use crate::query::failure::inbound;
+use crate::query::failure::{inbound, internal, outbound, unsupported};
 use crate::query::heeding::{last_rule, operator_rules, rules};
 use crate::query::leaf::Run;
 use crate::query::operator_memory::OperatorMemory;
+use crate::query::outer_reference::{
+    asks_beneath_outer_join, groups_all_rows, has_own_distinct, has_own_windows, reaches_far,
+};
 use crate::query::pace::{BATCH_ROWS, paced};
 use crate::query::row_source::RowSource;
 use async_trait::async_trait;
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::compute::concat_batches;
 use datafusion::catalog::Session;
 use datafusion::error::Result as FusionResult;
 use datafusion::execution::context::QueryPlanner;
@@ -23,7 +29,9 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
 use fabius::Allowance;
 use fabius_value::Result;
+use futures::TryStreamExt;
 use futures::executor::block_on;
+use futures::future::BoxFuture;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 use tokio::task::coop::unconstrained;
@@ -70,10 +78,29 @@ impl QueryPlanner for Planner {
     }
 }
 
-/// Optimizes a plan.
-pub(super) fn optimize(plan: &LogicalPlan) -> FusionResult<LogicalPlan> {
+/// What DataFusion's optimizer makes of a plan.
+fn optimize(plan: &LogicalPlan) -> FusionResult<LogicalPlan> {
     let plan = STATE.optimize(plan)?;
     last_rule().optimize(plan, &*STATE, |_, _| {})
+}
+
+/// Optimizes a plan; what DataFusion cannot make joins of is applied row by row.
+fn optimized(plan: &LogicalPlan) -> FusionResult<LogicalPlan> {
+    if !reaches_far(plan)
+        && !asks_beneath_outer_join(plan)
+        && !has_own_windows(plan)
+        && !groups_all_rows(plan)
+        && !has_own_distinct(plan)
+        && let Ok(optimized) = optimize(plan)
+        && !is_left(&optimized)
+    {
+        return Ok(optimized);
+    }
+    let optimized = optimize(&unfold(plan.clone())?)?;
+    if is_left(&optimized) {
+        return Err(outbound(unsupported("a subquery of this form is not supported here")));
+    }
+    Ok(optimized)
 }
 
 /// Makes operators of a plan, on a thread of its own if that may take long.
@@ -97,7 +124,7 @@ pub(super) async fn operators(plan: &LogicalPlan, memory: &Arc<Allowance>) -> Re
 }
 
 fn make_operators(plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
-    let optimized = apply::optimized(plan).map_err(inbound)?;
+    let optimized = optimized(plan).map_err(inbound)?;
     // Conditions have come together: that has not made it too high.
     Extent::of(&optimized)?;
     // Nothing in there waits, unless the thread's task has used up its turn: a lock of tokio would then ask for
@@ -115,7 +142,11 @@ pub(super) fn context(source: Arc<dyn RowSource>, memory: &Arc<Allowance>) -> Ar
         cache_manager: usual.cache_manager.clone(),
         object_store_registry: usual.object_store_registry.clone(),
     };
-    let config = STATE.config().clone().with_extension(Arc::new(Run { source, memory: memory.clone() }));
+    let config = STATE.config().clone().with_extension(Arc::new(Run {
+        source,
+        memory: memory.clone(),
+        apart: run_apart,
+    }));
     Arc::new(TaskContext::new(
         None,
         String::new(),
@@ -142,4 +173,17 @@ pub(super) fn run(
         Ok(checked.with_end_checked(rows))
     };
     run().map_err(inbound)
+}
+
+/// Plans and runs what an operator has found to be asked.
+fn run_apart(plan: &LogicalPlan, context: Arc<TaskContext>) -> BoxFuture<'_, FusionResult<RecordBatch>> {
+    Box::pin(async move {
+        let run = context.session_config().get_extension::<Run>();
+        let run = run.ok_or_else(|| outbound(internal("a query of nobody")))?;
+        let operators = operators(plan, &run.memory).await.map_err(outbound)?;
+        let schema = operators.schema();
+        let batches: Vec<RecordBatch> =
+            self::run(operators, context).map_err(outbound)?.try_collect().await?;
+        Ok(concat_batches(&schema, &batches)?)
+    })
 }

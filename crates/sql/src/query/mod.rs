@@ -17,6 +17,7 @@
 //! | `rows_of_nothing` | conditions stay above aggregates that give a row for no rows |
 //! | `key_range` | filters as ranges of a key |
 //! | `apply` | correlated subqueries that no join can replace |
+//! | `apply_operator` | those subqueries, run for each row |
 //! | `claims` | what operators claim of their rows |
 //! | `extent` | how large a plan is, and may be |
 //! | `heeding` | DataFusion's rules, which end when nobody waits for them |
@@ -29,6 +30,7 @@
 //! | [`failure`] | errors of DataFusion as PostgreSQL's |
 
 mod apply;
+mod apply_operator;
 pub mod arrow_column;
 mod bind;
 mod claims;
