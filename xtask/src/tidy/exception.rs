@@ -29,10 +29,10 @@ pub const LONG_FUNCTIONS: &[(&str, &str, usize)] = &[
     ("crates/sql/src/parse/foreign/definition.rs", "judge_table", 120),
     ("crates/sql/src/pg_catalog/server.rs", "rows", 154),
     ("crates/sql/src/pg_catalog/standard.rs", "rows", 120),
-    ("crates/sql/src/query/apply.rs", "apply_batch", 107),
+    ("crates/sql/src/query/apply_operator.rs", "apply_batch", 107),
     ("crates/sql/src/query/bind/aggregate.rs", "aggregate_of", 234),
     ("crates/sql/src/query/bind/grouping.rs", "group", 143),
 ];
 
 /// Files of a crate that are in circles: the crate's folder, and how many, which may only become fewer.
-pub const FILES_IN_CIRCLES: &[(&str, usize)] = &[("crates/sql", 37)];
+pub const FILES_IN_CIRCLES: &[(&str, usize)] = &[("crates/sql", 35)];

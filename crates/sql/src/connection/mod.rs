@@ -26,7 +26,7 @@
 //! | `facts` | what queries ask about the session |
 
 mod advisory;
-mod bulk;
+pub(crate) mod bulk;
 mod cursor;
 mod execute;
 mod explanation;
@@ -49,7 +49,6 @@ mod transaction;
 mod with_writes;
 
 pub use advisory::AdvisoryLock;
-pub(crate) use bulk::BulkWrite;
 pub use listed::Listing;
 pub use prepared::{KeptStatement, Prepared};
 pub use sql_database::{MemoryBounds, SqlDatabase};
@@ -57,7 +56,7 @@ pub use transaction::aborted;
 
 use crate::catalog::store::{Change, Object};
 use crate::catalog::{Catalog, Oid};
-use crate::copy::Copying;
+use crate::copy::copying::Copying;
 use crate::lock::LockKey;
 use crate::lowered::OutputColumn;
 use crate::parse;

@@ -511,11 +511,11 @@ impl Connection {
             .is_some_and(|open| !open.has_run && open.made.iter().any(|made| made == storage))
     }
 
-    pub(crate) fn set_copying(&mut self, copying: Option<crate::copy::Copying>) {
+    pub(crate) fn set_copying(&mut self, copying: Option<crate::copy::copying::Copying>) {
         self.copying = copying;
     }
 
-    pub(crate) fn take_copying(&mut self) -> Option<crate::copy::Copying> {
+    pub(crate) fn take_copying(&mut self) -> Option<crate::copy::copying::Copying> {
         self.copying.take()
     }
 

@@ -2,6 +2,7 @@
 //!
 //! | module | concept |
 //! |---|---|
+//! | `copying` | a `COPY` that takes rows in |
 //! | `lines` | data as it arrives, divided into lines |
 //! | `fields` | a line's fields, and fields as a line |
 //! | `binary` | the binary format |
@@ -11,43 +12,27 @@
 //! there; so does everything that is copied into a table that the transaction has made or truncated.
 
 mod binary;
+pub(crate) mod copying;
 mod fields;
 mod lines;
 
-use crate::catalog::{Catalog, Table};
-use crate::connection::{BulkWrite, Connection, CopyIn, Response};
+use crate::catalog::Table;
+use crate::connection::bulk::BulkWrite;
+use crate::connection::{Connection, CopyIn, Response};
 use crate::ddl::Filling;
 use crate::lock::{LockKey, LockMode};
 use crate::lowered::OutputColumn;
 use crate::parse::copy::{CopyFormat, CopyOptions, CopyStatement, CopySubject};
 use crate::parse::written::quoted;
+use copying::Copying;
 use fabius_value::{Error, Result, SqlState, Value};
 use futures::StreamExt;
 use lines::Lines;
-use std::sync::Arc;
 
 /// Rows that are written together.
 const PART_ROWS: usize = 10_000;
 /// Bytes of data that are kept until the end, at most.
 const KEPT_BYTES: usize = 8 << 20;
-
-/// A `COPY ... FROM STDIN` under way.
-pub(crate) struct Copying {
-    table: Table,
-    columns: Vec<String>,
-    options: CopyOptions,
-    insert: BulkWrite,
-    catalog: Arc<Catalog>,
-    lines: Lines,
-    rows: Vec<Vec<Value>>,
-    count: u64,
-    bytes: usize,
-    /// Whether rows go to a table of the storage that nobody else sees.
-    is_aside: bool,
-    /// Whether the transaction is of this statement.
-    is_alone: bool,
-    has_begun: bool,
-}
 
 fn columns_of(table: &Table, given: &[String]) -> Result<Vec<String>> {
     if given.is_empty() {

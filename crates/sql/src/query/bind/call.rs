@@ -50,8 +50,12 @@ impl Binder<'_> {
             };
             return self.window_call(&name, &written, over);
         }
-        let arguments = self.arguments(written.arguments)?;
+        let mut arguments = self.arguments(written.arguments)?;
         if let Some((clause, of)) = written.clause_of_rows() {
+            // What is sorted by counts as arguments.
+            for key in written.within_group {
+                arguments.push(self.expression(&key.expr)?);
+            }
             if called == Some(Called::Scalar) {
                 resolution::resolve(&name, &given(&arguments))
                     .map_err(|why| self.unresolved(&name, why, &arguments))?;
