@@ -18,6 +18,7 @@
 //! | `analysis` | what expressions mean, whichever way they run |
 //! | [`bind`] | statements to programs |
 //! | [`lowered`] | a statement as a program, with where its arguments come from |
+//! | `bulk_write` | a program that writes many rows at a time |
 //! | [`plpgsql`] | functions and procedures |
 //! | `planning` | where statements are read, bound and optimised, and what that may take |
 //! | [`pg_catalog`] | the catalog as relations that clients ask: `pg_catalog`, `information_schema` |
@@ -37,6 +38,7 @@
 mod analysis;
 pub mod binary_format;
 pub mod bind;
+mod bulk_write;
 pub mod catalog;
 mod closed_tables;
 mod column_name;

@@ -4,9 +4,10 @@ use super::result::{HeldRows, rows_response};
 use super::run::Given;
 use super::{Connection, Response};
 use crate::bind;
-use crate::bind::{RowsOf, counted, lower_insert_rows};
+use crate::bind::RowsOf;
+use crate::bulk_write::BulkWrite;
 use crate::catalog::{Catalog, ObjectName, Table, folded};
-use crate::lowered::{Argument, Lowered, OutputColumn, Shape};
+use crate::lowered::{Argument, OutputColumn, Shape};
 use crate::parameter_types::ParameterTypes;
 use crate::parse::tokens::Tokens;
 use crate::parse::written::written;
@@ -14,8 +15,7 @@ use crate::query::{self, QueryPlan};
 use crate::session_facts::SessionFacts;
 use crate::sql_type::SqlType;
 use crate::text_format;
-use fabius::{Database, Statement};
-use fabius_program::syntax::Source;
+use fabius::Database;
 use fabius_program::syntax::tree::TypeKind;
 use fabius_value::{Error, Result, SqlState, Value};
 use sqlparser::ast::{self, VisitMut, VisitorMut};
@@ -26,16 +26,6 @@ use std::sync::Arc;
 const ROWS: usize = 10_000;
 /// Bytes of one call's rows, about, at most.
 const BYTES: usize = 8 << 20;
-
-/// A write of any number of rows, as one program with a list of them.
-pub(crate) struct BulkWrite {
-    lowered: Lowered,
-    statement: Arc<Statement>,
-    /// Sequences that each row takes a number of, behind its values.
-    counted: Vec<ObjectName>,
-    /// The types of a row's values.
-    pub types: Vec<SqlType>,
-}
 
 /// A write of what a query gives that is not a program: `INSERT ... SELECT`, and changes of rows that it finds.
 pub(crate) struct WriteQuery {
@@ -57,55 +47,6 @@ pub(crate) struct Written {
     pub count: i64,
     /// What `RETURNING` says of them.
     returned: Vec<Vec<Value>>,
-}
-
-impl BulkWrite {
-    /// Inserts values of the columns' own types; other columns get their defaults.
-    ///
-    /// # Errors
-    /// What is wrong with the columns.
-    pub fn new(
-        database: &Database,
-        catalog: &Catalog,
-        table: &Table,
-        columns: &[String],
-    ) -> Result<BulkWrite> {
-        let places: Vec<usize> = columns.iter().filter_map(|name| table.position(name)).collect();
-        let types: Vec<SqlType> = places.iter().map(|at| table.columns[*at].sql_type.clone()).collect();
-        let table = Arc::new(table.clone());
-        let rows = RowsOf {
-            table: &table,
-            alias: None,
-            columns: &places,
-            types: &types,
-            conflict: None,
-            returning: None,
-        };
-        BulkWrite::insert(database, catalog, &rows, &mut ParameterTypes::default())
-    }
-
-    fn insert(
-        database: &Database,
-        catalog: &Catalog,
-        rows: &RowsOf<'_>,
-        parameters: &mut ParameterTypes,
-    ) -> Result<BulkWrite> {
-        let source = Arc::new(Source::new("INSERT", "statement"));
-        let lowered = lower_insert_rows(rows, &source, catalog, parameters)?;
-        let counted = counted(rows.table, rows.columns).into_iter().map(|(_, sequence)| sequence).collect();
-        BulkWrite::of(database, lowered, counted, rows.types)
-    }
-
-    /// A program that takes a list of rows.
-    pub(super) fn of(
-        database: &Database,
-        lowered: Lowered,
-        counted: Vec<ObjectName>,
-        types: &[SqlType],
-    ) -> Result<BulkWrite> {
-        let statement = database.statement(&lowered.definition)?;
-        Ok(BulkWrite { lowered, statement, counted, types: types.to_vec() })
-    }
 }
 
 /// Gives queries the common table expressions of the statement around them.

@@ -26,7 +26,7 @@
 //! | `facts` | what queries ask about the session |
 
 mod advisory;
-pub(crate) mod bulk;
+mod bulk;
 mod cursor;
 mod execute;
 mod explanation;

@@ -1,7 +1,8 @@
 //! `UPDATE` and `DELETE` that are no programs: a query finds the rows and their new values, a program writes them.
 
-use super::bulk::{BulkWrite, WriteQuery};
+use super::bulk::WriteQuery;
 use crate::bind::{RowsOf, lower_delete_rows, lower_update_rows};
+use crate::bulk_write::BulkWrite;
 use crate::catalog::{Catalog, ROW_NUMBER, Table, folded};
 use crate::parameter_types::ParameterTypes;
 use crate::parse::tokens::Tokens;

@@ -16,8 +16,8 @@ pub(crate) mod copying;
 mod fields;
 mod lines;
 
+use crate::bulk_write::BulkWrite;
 use crate::catalog::Table;
-use crate::connection::bulk::BulkWrite;
 use crate::connection::{Connection, CopyIn, Response};
 use crate::ddl::Filling;
 use crate::lock::{LockKey, LockMode};

@@ -133,7 +133,7 @@ impl Connection {
         }
         let names: Vec<String> = given.into_iter().map(|column| column.name.clone()).collect();
         let catalog = self.catalog();
-        crate::connection::bulk::BulkWrite::new(self.database().database(), &catalog, table, &names).map(drop)
+        crate::bulk_write::BulkWrite::new(self.database().database(), &catalog, table, &names).map(drop)
     }
 
     async fn create_table_as(
@@ -158,8 +158,7 @@ impl Connection {
         let rows = Box::pin(self.query_rows(&text)).await?;
         let count = rows.len();
         let catalog = self.catalog();
-        let insert =
-            crate::connection::bulk::BulkWrite::new(self.database().database(), &catalog, &table, &names)?;
+        let insert = crate::bulk_write::BulkWrite::new(self.database().database(), &catalog, &table, &names)?;
         self.write_rows(&catalog, (&insert, &[]), rows, true).await?;
         Ok(format!("SELECT {count}"))
     }
