@@ -1,9 +1,9 @@
 //! Calls of aggregates, and of functions over windows.
 
 use super::call::WHOLE_ROW;
-use super::expression::unknown;
 use super::grouping::asked_within;
 use super::scope::outward;
+use super::scope::unknown;
 use super::{Binder, Flavor, Typed, parts_of};
 use crate::analysis::WrittenCall;
 use crate::functions::operator::Operation;

@@ -38,7 +38,7 @@ impl Binder<'_> {
 /// Conditions as a chain of which DataFusion sees so many.
 fn low(conditions: Vec<Expr>, operator: Operator, seen: usize) -> Expr {
     let join = |left, right| plain_binary(left, operator, right);
-    let balanced = |conditions| balanced(conditions, join).unwrap_or_else(super::expression::false_literal);
+    let balanced = |conditions| balanced(conditions, join).unwrap_or_else(super::scope::false_literal);
     if conditions.len() <= seen {
         return balanced(conditions);
     }

@@ -2,6 +2,7 @@
 
 use super::call::given;
 use super::operator::plain_binary;
+use super::scope::unknown;
 use super::subquery::nested;
 use super::{Binder, Flavor, Typed, folded};
 use crate::analysis::{self, BackEnd, Choice, Comparison, Like, Many, Named, Sense};
@@ -432,11 +433,6 @@ impl Binder<'_> {
     }
 }
 
-/// A literal of unknown type.
-pub(super) fn unknown(text: &str) -> Typed {
-    Typed::literal(ScalarValue::Utf8(Some(text.to_string())), SqlType::Unknown)
-}
-
 fn number(text: &str) -> Result<Typed> {
     let Some((value, sql_type)) = number_literal::read(text) else {
         // Larger or smaller than a numeric is here. Digits say that all of them count; an exponent, how large it is.
@@ -451,8 +447,4 @@ fn number(text: &str) -> Result<Typed> {
         _ => sql_type,
     };
     Ok(Typed::literal(scalar(&value, &sql_type)?, sql_type))
-}
-
-pub(super) fn false_literal() -> Expr {
-    Expr::Literal(ScalarValue::Boolean(Some(false)), None)
 }

@@ -1,7 +1,8 @@
 //! `FROM` and joins.
 
 use super::operator::plain_binary;
-use super::query::rename;
+use super::plan_part::spread;
+use super::scope::rename;
 use super::{
     Binder, Flavor, Level, Merged, Output, Relation, Scope, ScopeColumn, Sight, Typed, folded, parts_of,
 };
@@ -12,7 +13,7 @@ use crate::query::failure::{inbound, unsupported};
 use crate::query::leaf::{Leaf, LeafProvider};
 use crate::query::outer_reference::asks_outside;
 use crate::sql_type::SqlType;
-use datafusion::common::{Column, JoinType, UnnestOptions};
+use datafusion::common::{Column, JoinType};
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Operator};
 use fabius_value::{Error, Result, SqlState};
@@ -261,7 +262,7 @@ impl Binder<'_> {
         for column in alias.map(|alias| alias.columns.as_slice()).unwrap_or_default() {
             let Some(data_type) = &column.data_type else { continue };
             let (field, sql_type) = (folded(&column.name), SqlType::from_ast(data_type)?);
-            let key = super::expression::unknown(&field);
+            let key = super::scope::unknown(&field);
             let values = self.function("fabius_json_field", vec![documents.clone(), key])?;
             columns.push((field, self.cast(values, &SqlType::Array(Box::new(sql_type)))?));
         }
@@ -741,28 +742,6 @@ fn join_plans(
         (kind, on) => builder.join_on(right, kind, on),
     };
     builder.and_then(LogicalPlanBuilder::build).map_err(inbound)
-}
-
-/// Adds arrays to a plan and makes a row of each element; several arrays go in step. `keep` keeps rows whose array is
-/// empty or null.
-pub(super) fn spread(plan: LogicalPlan, arrays: Vec<(Column, Expr)>, keep: bool) -> Result<LogicalPlan> {
-    let mut expressions: Vec<Expr> = plan.schema().iter().map(Expr::from).collect();
-    let mut columns = Vec::with_capacity(arrays.len());
-    for (column, expression) in arrays {
-        expressions.push(expression.alias(column.name.clone()));
-        columns.push(column);
-    }
-    let mut options = UnnestOptions::new();
-    options.null_handling = if keep {
-        datafusion::common::NullHandling::PreserveAndExpandEmpty
-    } else {
-        datafusion::common::NullHandling::Drop
-    };
-    LogicalPlanBuilder::from(plan)
-        .project(expressions)
-        .and_then(|builder| builder.unnest_columns_with_options(columns, options))
-        .and_then(LogicalPlanBuilder::build)
-        .map_err(inbound)
 }
 
 fn column_names(alias: &ast::TableAlias) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! `GROUP BY`: keys, grouping sets, and what a query says of its groups.
 
-use super::select::Selected;
+use super::scope::Selected;
 use super::{Binder, Sight, Typed};
 use crate::analysis::{ListItem, list_item, place_of_name};
 use crate::query::failure::{inbound, no_aggregates_in, unsupported};
@@ -269,14 +269,6 @@ impl Binder<'_> {
             .and_then(LogicalPlanBuilder::build)
             .map_err(inbound)
     }
-}
-
-/// A plan through which no condition is moved: one that has a limit, which is never reached.
-pub(super) fn apart(plan: LogicalPlan) -> Result<LogicalPlan> {
-    // More than any query has; DataFusion multiplies it by the bytes of a row.
-    let most = 1 << 40;
-    let limited = LogicalPlanBuilder::from(plan).limit(0, Some(most));
-    limited.and_then(LogicalPlanBuilder::build).map_err(inbound)
 }
 
 /// Whether an aggregate is not `grouping`, or one of keys.

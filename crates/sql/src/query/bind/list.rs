@@ -90,7 +90,7 @@ impl Binder<'_> {
                 let items: Vec<Expr> = items.collect::<Result<_>>()?;
                 // Of nothing, whatever the value is.
                 if items.is_empty() {
-                    return Ok(Typed::new(super::expression::false_literal(), SqlType::Boolean));
+                    return Ok(Typed::new(super::scope::false_literal(), SqlType::Boolean));
                 }
                 let list = InList::new(Box::new(value.expr), items, false);
                 return Ok(Typed::new(Expr::InList(list), SqlType::Boolean));

@@ -35,6 +35,7 @@ mod lateral_row;
 mod list;
 mod operator;
 mod period;
+mod plan_part;
 mod query;
 mod scope;
 mod select;

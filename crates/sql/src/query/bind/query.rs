@@ -1,5 +1,6 @@
 //! Queries: `WITH`, set operations, `VALUES`, `ORDER BY`, `LIMIT`.
 
+use super::scope::rename;
 use super::window::sort_of;
 use super::{Binder, Common, Level, Output, Relation, Typed, folded};
 use crate::analysis::{ListItem, list_item, place_of_name};
@@ -395,7 +396,7 @@ impl Binder<'_> {
         });
         let arrays = arrays.collect::<Result<Vec<_>>>()?;
         let one = LogicalPlanBuilder::empty(true).build().map_err(inbound)?;
-        super::from::spread(one, arrays, false)
+        super::plan_part::spread(one, arrays, false)
     }
 
     /// A common table expression.
@@ -567,28 +568,10 @@ fn refuse_twice(outer: &ast::Query, inner: &ast::Query) -> Result<()> {
     }
 }
 
-/// Names columns anew, as many as there are names.
-pub(super) fn rename(columns: &mut [Output], names: &[String], relation: &str) -> Result<()> {
-    if names.len() > columns.len() {
-        return Err(Error::new(
-            SqlState(*b"42P10"),
-            format!(
-                "table \"{relation}\" has {} columns available but {} columns specified",
-                columns.len(),
-                names.len()
-            ),
-        ));
-    }
-    for (column, name) in columns.iter_mut().zip(names) {
-        column.name = name.clone();
-    }
-    Ok(())
-}
-
 /// A plan with one more column: which of the rows equal to it each is.
 fn numbered(plan: LogicalPlan) -> datafusion::error::Result<LogicalPlan> {
     let columns: Vec<Expr> = plan.schema().iter().map(Expr::from).collect();
-    let number = super::select::row_number(columns.clone(), Vec::new());
+    let number = super::plan_part::row_number(columns.clone(), Vec::new());
     let name = Expr::Column(Column::new_unqualified(number.schema_name().to_string()));
     let shown = columns.into_iter().chain([name.alias("number of equals")]);
     LogicalPlanBuilder::from(plan).window([number])?.project(shown.collect::<Vec<_>>())?.build()

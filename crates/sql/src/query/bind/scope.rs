@@ -256,3 +256,46 @@ pub(super) fn outward(typed: Typed) -> Typed {
     });
     Typed { expr: expr.map(|transformed| transformed.data).unwrap_or(typed.expr), ..typed }
 }
+
+/// A literal of unknown type.
+pub(super) fn unknown(text: &str) -> Typed {
+    Typed::literal(ScalarValue::Utf8(Some(text.to_string())), SqlType::Unknown)
+}
+
+/// False.
+pub(super) fn false_literal() -> Expr {
+    Expr::Literal(ScalarValue::Boolean(Some(false)), None)
+}
+
+/// An expression of the list, with the name of its column.
+pub(super) struct Selected {
+    pub(super) name: String,
+    pub(super) typed: Typed,
+    /// Whether there are aggregates in it over this query's rows.
+    pub(super) has_aggregate: bool,
+}
+
+impl Selected {
+    /// A column of what is selected from.
+    pub(super) fn column(name: String, typed: Typed) -> Selected {
+        Selected { name, typed, has_aggregate: false }
+    }
+}
+
+/// Names columns anew, as many as there are names.
+pub(super) fn rename(columns: &mut [Output], names: &[String], relation: &str) -> Result<()> {
+    if names.len() > columns.len() {
+        return Err(Error::new(
+            SqlState(*b"42P10"),
+            format!(
+                "table \"{relation}\" has {} columns available but {} columns specified",
+                columns.len(),
+                names.len()
+            ),
+        ));
+    }
+    for (column, name) in columns.iter_mut().zip(names) {
+        column.name = name.clone();
+    }
+    Ok(())
+}

@@ -1,38 +1,22 @@
 //! `SELECT`.
 
-use super::grouping::apart;
+use super::plan_part::{apart, row_number};
+use super::scope::Selected;
 use super::window::sort_of;
 use super::{Binder, Level, Output, Relation, Scope, ScopeColumn, Sight, Typed, folded, parts_of};
 use crate::analysis::{self, ListItem, Sense, list_item, place_of_name};
 use crate::query::failure::{inbound, unsupported};
 use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::logical_expr::expr::{Sort, WindowFunction, WindowFunctionParams};
+use datafusion::logical_expr::expr::Sort;
 use datafusion::logical_expr::utils::{
     conjunction, find_window_exprs, split_conjunction, split_conjunction_owned,
 };
-use datafusion::logical_expr::{
-    Expr, LogicalPlan, LogicalPlanBuilder, WindowFrame, WindowFunctionDefinition,
-};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
-
-/// An expression of the list, with the name of its column.
-pub(super) struct Selected {
-    pub(super) name: String,
-    pub(super) typed: Typed,
-    /// Whether there are aggregates in it over this query's rows.
-    pub(super) has_aggregate: bool,
-}
-
-impl Selected {
-    /// A column of what is selected from.
-    fn column(name: String, typed: Typed) -> Selected {
-        Selected { name, typed, has_aggregate: false }
-    }
-}
 
 /// A key of `ORDER BY` or `DISTINCT ON`: an entry of the list, or an expression of its own.
 #[derive(Clone)]
@@ -267,7 +251,7 @@ impl Binder<'_> {
             });
             *expr = changed.map_err(inbound)?.data;
         }
-        rounds.into_iter().try_fold(plan, |plan, arrays| super::from::spread(plan, arrays, false))
+        rounds.into_iter().try_fold(plan, |plan, arrays| super::plan_part::spread(plan, arrays, false))
     }
 
     /// The list itself, `DISTINCT`, and the order.
@@ -490,24 +474,6 @@ fn plain_first(condition: Expr) -> Result<Vec<Expr>> {
         return Ok(vec![condition]);
     }
     Ok([plain, asking].into_iter().filter_map(conjunction).collect())
-}
-
-/// `row_number()` over a partition.
-pub(super) fn row_number(partition_by: Vec<Expr>, order_by: Vec<Sort>) -> Expr {
-    let window_frame = WindowFrame::new(None);
-    let function = datafusion::functions_window::row_number::row_number_udwf();
-    Expr::WindowFunction(Box::new(WindowFunction {
-        fun: WindowFunctionDefinition::WindowUDF(function),
-        params: WindowFunctionParams {
-            args: Vec::new(),
-            partition_by,
-            order_by,
-            window_frame,
-            filter: None,
-            null_treatment: None,
-            distinct: false,
-        },
-    }))
 }
 
 /// What the `FROM` of a `SELECT` names, at any depth.

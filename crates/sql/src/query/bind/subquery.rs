@@ -1,7 +1,7 @@
 //! Queries within expressions.
 
-use super::expression::false_literal;
 use super::operator::plain_binary;
+use super::scope::false_literal;
 use super::{Asked, Binder, Flavor, Relation, Scope, Typed};
 use crate::analysis::{Sense, row_of};
 use crate::query::apply::is_of_row;
