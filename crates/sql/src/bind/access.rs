@@ -15,8 +15,8 @@ use crate::sql_type::SqlType;
 use crate::type_rules::{Category, category};
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::{self as program, Expression, ExpressionKind};
+use fabius_value::DataType;
 use fabius_value::data_type::Family;
-use fabius_value::{DataType, Value};
 use sqlparser::ast::BinaryOperator as B;
 
 /// A way to a table's rows.
@@ -444,27 +444,6 @@ fn width(data_type: DataType) -> u8 {
         DataType::Int => 4,
         _ => 8,
     }
-}
-
-/// A value in a key column's type, if it has exactly this value there.
-pub(super) fn exactly(value: &Value, storage: DataType) -> Option<Value> {
-    let cast = value.cast(storage).ok()?;
-    let same = match (value, &cast) {
-        (Value::Text(before), Value::Text(after)) => match storage {
-            DataType::Char { .. } => before.trim_end_matches(' ') == after,
-            _ => before == after,
-        },
-        (Value::Numeric(decimal), after) => {
-            let back = after.cast(DataType::Numeric { precision: 38, scale: decimal.scale.min(38) }).ok()?;
-            back == *value || storage == DataType::Double
-        }
-        (Value::Double(number), after) => match after.cast(DataType::Double).ok()? {
-            Value::Double(back) => back == *number,
-            _ => false,
-        },
-        _ => true,
-    };
-    same.then_some(cast)
 }
 
 /// A computed value as that of a key column: guarded where it may not be in the column's range.

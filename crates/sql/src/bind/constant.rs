@@ -5,14 +5,15 @@
 //! way. A literal that binding has looked at has a say in the program, and has to be the same again.
 
 use super::held;
+use crate::conversion;
 use crate::lowered::Argument;
 use crate::number_literal;
 use crate::parse::normal_form::{Literal, NormalForm};
 use crate::sql_type::SqlType;
 use crate::text_format::{self, Fit, TextStyle};
-use crate::type_rules::Context;
+use crate::type_rules::{Category, Context, category};
 use fabius_value::calendar::DATE_RANGE;
-use fabius_value::{DataType, Result, Value};
+use fabius_value::{DataType, Decimal, Result, Value};
 use sqlparser::tokenizer::Location;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -91,11 +92,9 @@ impl Step {
             (Step::Read(to), Value::Text(text)) => {
                 Some(text_format::read(text, to, &TextStyle::default(), Fit::Literal)?)
             }
-            (Step::Convert(from, to, conversion), value) => {
-                super::conversion::constant(value, from, to, *conversion)?
-            }
-            (Step::Exactly(storage), value) => super::access::exactly(value, *storage),
-            (Step::Negate, value) => super::operator::negated(value),
+            (Step::Convert(from, to, conversion), value) => converted(value, from, to, *conversion)?,
+            (Step::Exactly(storage), value) => exactly(value, *storage),
+            (Step::Negate, value) => negated(value),
             (Step::TrimEnd, Value::Text(text)) => Some(Value::Text(text.trim_end_matches(' ').into())),
             _ => None,
         })
@@ -310,5 +309,71 @@ fn replace(argument: &mut Argument, finals: &[Argument]) {
             rows.iter_mut().flatten().for_each(|argument| replace(argument, finals));
         }
         _ => {}
+    }
+}
+
+/// A constant converted ahead; `None` if that is not known here: what a session's settings change, and types that
+/// programs do not have.
+pub(super) fn converted(
+    value: &Value,
+    from: &SqlType,
+    to: &SqlType,
+    context: Context,
+) -> Result<Option<Value>> {
+    use Category as C;
+    let is_float = matches!(from, SqlType::Real | SqlType::Double);
+    let is_unknown = match (category(from), category(to)) {
+        (C::Array | C::Interval, _) | (_, C::Array | C::Interval) => true,
+        (C::Number, C::Text) => is_float,
+        (C::Moment, C::Text) => *from == SqlType::TimestampTz,
+        (C::Bytea, C::Text) => true,
+        _ => false,
+    };
+    if value.is_null() || is_unknown {
+        return Ok(value.is_null().then_some(Value::Null));
+    }
+    let fit = match (to, context) {
+        // Its digits are its own.
+        (SqlType::Numeric(None), _) => Fit::Literal,
+        (_, Context::Explicit) => Fit::Cast,
+        _ => Fit::Store,
+    };
+    let converted = conversion::convert(value, from, to, &TextStyle::default(), fit)?;
+    Ok(Some(match converted {
+        Value::Numeric(decimal) if is_float && fit == Fit::Literal => Value::Numeric(decimal.trimmed()),
+        converted => converted,
+    }))
+}
+
+/// A value in a key column's type, if it has exactly this value there.
+pub(super) fn exactly(value: &Value, storage: DataType) -> Option<Value> {
+    let cast = value.cast(storage).ok()?;
+    let same = match (value, &cast) {
+        (Value::Text(before), Value::Text(after)) => match storage {
+            DataType::Char { .. } => before.trim_end_matches(' ') == after,
+            _ => before == after,
+        },
+        (Value::Numeric(decimal), after) => {
+            let back = after.cast(DataType::Numeric { precision: 38, scale: decimal.scale.min(38) }).ok()?;
+            back == *value || storage == DataType::Double
+        }
+        (Value::Double(number), after) => match after.cast(DataType::Double).ok()? {
+            Value::Double(back) => back == *number,
+            _ => false,
+        },
+        _ => true,
+    };
+    same.then_some(cast)
+}
+
+/// A number below zero as one above, and the reverse.
+pub(super) fn negated(value: &Value) -> Option<Value> {
+    match value {
+        Value::SmallInt(v) => v.checked_neg().map(Value::SmallInt),
+        Value::Int(v) => v.checked_neg().map(Value::Int),
+        Value::BigInt(v) => v.checked_neg().map(Value::BigInt),
+        Value::Double(v) => Some(Value::Double(-v)),
+        Value::Numeric(v) => Some(Value::Numeric(Decimal { mantissa: -v.mantissa, ..*v })),
+        _ => None,
     }
 }

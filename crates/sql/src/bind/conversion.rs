@@ -6,12 +6,11 @@ use super::constant::Step;
 use super::held::held;
 use super::stop::{Bind, beyond};
 use super::tree;
-use crate::conversion;
 use crate::interval;
 use crate::sql_type::SqlType;
 use crate::text_format::{self, Fit, TextStyle};
 use crate::type_rules::{self, Candidate, Category, Context, category};
-use fabius_value::{DataType, Error, Result, SqlState, Value};
+use fabius_value::{DataType, Error, SqlState, Value};
 
 impl Binder<'_> {
     /// What has no type yet, as a value of this one.
@@ -272,39 +271,6 @@ fn cast(bound: &Bound, data_type: DataType) -> fabius_program::syntax::tree::Exp
         return bound.expression.clone();
     }
     tree::cast(bound.expression.clone(), data_type)
-}
-
-/// A constant converted ahead; `None` if that is not known here: what a session's settings change, and types that
-/// programs do not have.
-pub(super) fn constant(
-    value: &Value,
-    from: &SqlType,
-    to: &SqlType,
-    context: Context,
-) -> Result<Option<Value>> {
-    use Category as C;
-    let is_float = matches!(from, SqlType::Real | SqlType::Double);
-    let is_unknown = match (category(from), category(to)) {
-        (C::Array | C::Interval, _) | (_, C::Array | C::Interval) => true,
-        (C::Number, C::Text) => is_float,
-        (C::Moment, C::Text) => *from == SqlType::TimestampTz,
-        (C::Bytea, C::Text) => true,
-        _ => false,
-    };
-    if value.is_null() || is_unknown {
-        return Ok(value.is_null().then_some(Value::Null));
-    }
-    let fit = match (to, context) {
-        // Its digits are its own.
-        (SqlType::Numeric(None), _) => Fit::Literal,
-        (_, Context::Explicit) => Fit::Cast,
-        _ => Fit::Store,
-    };
-    let converted = conversion::convert(value, from, to, &TextStyle::default(), fit)?;
-    Ok(Some(match converted {
-        Value::Numeric(decimal) if is_float && fit == Fit::Literal => Value::Numeric(decimal.trimmed()),
-        converted => converted,
-    }))
 }
 
 /// Whether a text says when by the time at which it is read: `now`, `today`.

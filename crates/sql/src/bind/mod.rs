@@ -14,16 +14,16 @@
 //! | module | concept |
 //! |---|---|
 //! | `binder` | the state of binding: the program so far, its parameters |
-//! | `scope` | names of columns, and where their values are |
+//! | `scope`, `lookup` | relations with their columns, and where their values are; what names mean |
 //! | `bound` | an expression of a program with its SQL type |
 //! | `constant` | values that are known, and how they come from literals |
 //! | `held`, `conversion` | how programs hold values; a value as one of another type |
-//! | `inputs` | parameters, numbers of sequences, what looks random |
+//! | `inputs`, `drawing` | parameters; numbers of sequences, what looks random |
 //! | `expression`, `operator`, `function`, `builtin` | expressions |
 //! | `condition`, `access`, `from` | WHERE taken apart; ways to rows; FROM as loops |
 //! | `select`, `sorted`, `aggregate`, `subquery` | queries |
 //! | `row_body` | what is done for their rows, and what is known of them |
-//! | `array`, `virtual_relation` | arrays as lists; rows that are computed |
+//! | `array`, `list`, `virtual_relation` | arrays as lists; rows that are computed |
 //! | `table_function` | functions of the catalog |
 //! | `write`, `insert`, `conflict`, `update`, `delete` | writes |
 //! | `constraint`, `generated` | CHECK and REFERENCES; generated columns |
@@ -46,6 +46,7 @@ mod constant;
 mod constraint;
 mod conversion;
 mod delete;
+mod drawing;
 mod expression;
 mod from;
 mod function;
@@ -53,6 +54,8 @@ mod generated;
 mod held;
 mod inputs;
 mod insert;
+mod list;
+mod lookup;
 mod lowering;
 mod operator;
 mod row_body;
@@ -70,12 +73,12 @@ mod virtual_relation;
 pub mod wording;
 mod write;
 
-pub(crate) use array::List;
 pub use binder::{Binder, Variables};
 pub use bound::Bound;
 pub use constant::{Recipe, arguments};
 pub(crate) use generated::refuse_given;
 pub use inputs::Inputs;
+pub(crate) use list::List;
 pub use lowering::{explained, lower};
 pub use row_body::{QueryFacts, RowBody};
 pub use rows::{RowsOf, counted, lower_delete_rows, lower_insert_rows, lower_update_rows};

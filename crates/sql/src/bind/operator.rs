@@ -14,7 +14,7 @@ use crate::sql_type::SqlType;
 use crate::type_rules::{self, Category, Context, category};
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::{Expression, ExpressionKind};
-use fabius_value::{DataType, Decimal, Value, calendar};
+use fabius_value::{DataType, Value, calendar};
 use sqlparser::ast::BinaryOperator as B;
 
 impl Binder<'_> {
@@ -265,17 +265,5 @@ pub(super) fn exchanged(operator: &B) -> B {
         B::Gt => B::Lt,
         B::GtEq => B::LtEq,
         other => other.clone(),
-    }
-}
-
-/// A number below zero as one above, and the reverse.
-pub(super) fn negated(value: &Value) -> Option<Value> {
-    match value {
-        Value::SmallInt(v) => v.checked_neg().map(Value::SmallInt),
-        Value::Int(v) => v.checked_neg().map(Value::Int),
-        Value::BigInt(v) => v.checked_neg().map(Value::BigInt),
-        Value::Double(v) => Some(Value::Double(-v)),
-        Value::Numeric(v) => Some(Value::Numeric(Decimal { mantissa: -v.mantissa, ..*v })),
-        _ => None,
     }
 }

@@ -1,27 +1,16 @@
 //! What a body can read besides tables: `FROM unnest(a, b)`, `FROM generate_series(1, n)`.
 
-use super::array::List;
 use super::binder::Binder;
 use super::bound::Bound;
-use super::scope::{Relation, Row};
+use super::list::List;
+use super::scope::{Relation, Row, Virtual};
 use super::stop::{Bind, beyond};
 use super::tree;
 use crate::catalog::folded;
 use crate::sql_type::SqlType;
-use fabius_program::syntax::tree::{Expression, StatementKind};
+use fabius_program::syntax::tree::StatementKind;
 use fabius_value::DataType;
 use sqlparser::ast::{self, Expr, TableFactor};
-
-/// Rows that are computed: one for each number of a range.
-#[derive(Clone, Debug)]
-pub(super) struct Virtual {
-    from: Expression,
-    to: Expression,
-    /// Lists whose elements the rows have, one a column; else the numbers themselves are the rows.
-    lists: Vec<List>,
-    /// Whether the number is a column too, the last.
-    is_numbered: bool,
-}
 
 impl Binder<'_> {
     /// The relation that an item of a `FROM` in a body is; `None` if it is none of these.
