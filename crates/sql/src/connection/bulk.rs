@@ -1,44 +1,22 @@
 //! Many rows written at once: those of a query, or those that are copied in.
 
+use super::plan::Given;
 use super::result::{HeldRows, rows_response};
-use super::run::Given;
+use super::write_query::WriteQuery;
 use super::{Connection, Response};
 use crate::bind;
-use crate::bind::RowsOf;
 use crate::bulk_write::BulkWrite;
-use crate::catalog::{Catalog, ObjectName, Table, folded};
-use crate::lowered::{Argument, OutputColumn, Shape};
-use crate::parameter_types::ParameterTypes;
-use crate::parse::tokens::Tokens;
-use crate::parse::written::written;
-use crate::query::{self, QueryPlan};
-use crate::session_facts::SessionFacts;
-use crate::sql_type::SqlType;
+use crate::catalog::Catalog;
+use crate::lowered::Argument;
 use crate::text_format;
-use fabius::Database;
 use fabius_program::syntax::tree::TypeKind;
 use fabius_value::{Error, Result, SqlState, Value};
-use sqlparser::ast::{self, VisitMut, VisitorMut};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Rows of one call, at most.
 const ROWS: usize = 10_000;
 /// Bytes of one call's rows, about, at most.
 const BYTES: usize = 8 << 20;
-
-/// A write of what a query gives that is not a program: `INSERT ... SELECT`, and changes of rows that it finds.
-pub(crate) struct WriteQuery {
-    pub(super) write: BulkWrite,
-    pub(super) query: QueryPlan,
-    pub(super) table: ObjectName,
-    /// The tag's words before the count.
-    pub(super) tag: &'static str,
-    /// So many values at the beginning of a row tell it apart: each row is written once. 0 for rows that are new.
-    pub(super) key: usize,
-    /// Where in a row what `RETURNING` gives begins, if the query has found it with the rest.
-    pub(super) returned: Option<usize>,
-}
 
 /// What writing rows gave.
 #[derive(Default)]
@@ -49,194 +27,12 @@ pub(crate) struct Written {
     returned: Vec<Vec<Value>>,
 }
 
-/// Gives queries the common table expressions of the statement around them.
-struct Sharing<'w> {
-    with: &'w ast::With,
-    depth: usize,
-}
-
-impl VisitorMut for Sharing<'_> {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, query: &mut ast::Query) -> ControlFlow<()> {
-        if self.depth == 0 {
-            // Those of its own see the others.
-            let mut all = self.with.clone();
-            all.cte_tables.extend(query.with.take().into_iter().flat_map(|own| own.cte_tables));
-            query.with = Some(all);
-        }
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut ast::Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-}
-
 /// The error of an array that is null where a program needs its elements.
 fn null_array(index: usize) -> Error {
     let where_to = "in RETURNING or ON CONFLICT of rows that a query finds";
     Error::new(SqlState::NOT_SUPPORTED, format!("an array that is null is not supported {where_to}"))
         .with_detail(format!("${} is null", index + 1))
         .with_hint("write NULL instead of the parameter")
-}
-
-impl WriteQuery {
-    /// Plans a statement that writes, perhaps with common table expressions.
-    ///
-    /// # Errors
-    /// What is wrong with it.
-    pub fn with(
-        database: &Database,
-        catalog: &Arc<Catalog>,
-        with: Option<&ast::With>,
-        write: &ast::Statement,
-        types: &mut ParameterTypes,
-        session: &Arc<dyn SessionFacts>,
-    ) -> Result<WriteQuery> {
-        match write {
-            ast::Statement::Insert(insert) => {
-                let mut insert = insert.clone();
-                if let Some(with) = with {
-                    let mut queries = Sharing { with, depth: 0 };
-                    let _ = insert.source.visit(&mut queries);
-                    let _ = insert.on.visit(&mut queries);
-                    let _ = insert.returning.visit(&mut queries);
-                }
-                WriteQuery::new(database, catalog, &insert, types, session)
-            }
-            ast::Statement::Update(update) => {
-                WriteQuery::update(database, catalog, with, update, types, session)
-            }
-            ast::Statement::Delete(delete) => {
-                WriteQuery::delete(database, catalog, with, delete, types, session)
-            }
-            _ => Err(Error::new(SqlState::NOT_SUPPORTED, "this statement behind WITH is not supported")),
-        }
-    }
-
-    /// Plans an `INSERT`.
-    ///
-    /// # Errors
-    /// What is wrong with it.
-    pub fn new(
-        database: &Database,
-        catalog: &Arc<Catalog>,
-        insert: &ast::Insert,
-        types: &mut ParameterTypes,
-        session: &Arc<dyn SessionFacts>,
-    ) -> Result<WriteQuery> {
-        let ast::TableObject::TableName(name) = &insert.table else {
-            return Err(Error::new(
-                SqlState::NOT_SUPPORTED,
-                "INSERT into other than a table is not supported",
-            ));
-        };
-        let mut table = catalog.table(name)?.clone();
-        if insert.overwrite {
-            // `OVERRIDING SYSTEM VALUE`, as `parse` spells it.
-            Arc::make_mut(&mut table).columns.iter_mut().for_each(|column| column.identity = None);
-        }
-        let table = &table;
-        let Some(source) = &insert.source else {
-            return Err(Error::new(SqlState::NOT_SUPPORTED, "this form of INSERT is not supported"));
-        };
-        let mut places: Vec<usize> = (0..table.columns.len()).collect();
-        if !insert.columns.is_empty() {
-            places.clear();
-            for name in &insert.columns {
-                let name = name.0.last().and_then(|part| part.as_ident()).map(folded).unwrap_or_default();
-                places.push(table.position(&name).ok_or_else(|| {
-                    Error::new(
-                        SqlState::UNDEFINED_COLUMN,
-                        format!("column \"{name}\" of relation \"{}\" does not exist", table.name.name),
-                    )
-                })?);
-            }
-        }
-        let mut source = source.clone();
-        bind::type_items(&mut source.body, &places, table);
-        let query = query::plan(&source, catalog, types, session)?;
-        if query.columns.len() > places.len() {
-            return Err(Error::new(
-                SqlState::SYNTAX_ERROR,
-                "INSERT has more expressions than target columns",
-            ));
-        }
-        if query.columns.len() < places.len() && !insert.columns.is_empty() {
-            return Err(Error::new(
-                SqlState::SYNTAX_ERROR,
-                "INSERT has more target columns than expressions",
-            ));
-        }
-        places.truncate(query.columns.len());
-        bind::refuse_given(places.iter().map(|place| &table.columns[*place]))?;
-        let differs = |(column, place): (&OutputColumn, &usize)| {
-            let wanted = &table.columns[*place].sql_type;
-            column.sql_type != *wanted && is_moment(&column.sql_type) && is_moment(wanted)
-        };
-        let query = match query.columns.iter().zip(&places).any(differs) {
-            true => {
-                let source = by_the_clock(&source, &places, table)?;
-                query::plan(&source, catalog, types, session)?
-            }
-            false => query,
-        };
-        let given: Vec<SqlType> = query.columns.iter().map(|column| column.sql_type.clone()).collect();
-        let rows = RowsOf {
-            table,
-            alias: insert.table_alias.as_ref().map(|alias| folded(&alias.alias)),
-            columns: &places,
-            types: &given,
-            conflict: insert.on.as_ref(),
-            returning: insert.returning.as_deref(),
-        };
-        let write = BulkWrite::insert(database, catalog, &rows, types)?;
-        Ok(WriteQuery { write, query, table: table.name.clone(), tag: "INSERT 0", key: 0, returned: None })
-    }
-
-    /// Tables that it reads.
-    pub fn reads(&self) -> impl Iterator<Item = &ObjectName> {
-        self.query.reads.iter().chain(&self.write.lowered.reads)
-    }
-
-    /// Tables that it writes.
-    pub fn writes(&self) -> impl Iterator<Item = &ObjectName> {
-        self.write.lowered.writes.iter().chain([&self.table])
-    }
-
-    /// The columns of `RETURNING`.
-    pub fn columns(&self) -> Option<Vec<OutputColumn>> {
-        if let Some(from) = self.returned {
-            return Some(self.query.columns.iter().skip(from).cloned().collect());
-        }
-        match &self.write.lowered.shape {
-            Shape::CountAndRows(columns) | Shape::Rows(columns) => Some(columns.clone()),
-            _ => None,
-        }
-    }
-}
-
-/// Whether a type's values depend on the session's clock when they become others.
-pub(super) fn is_moment(sql_type: &SqlType) -> bool {
-    matches!(sql_type, SqlType::Date | SqlType::Time | SqlType::Timestamp | SqlType::TimestampTz)
-}
-
-/// A query whose moments are of the columns' types, by the session's clock, which programs do not have.
-fn by_the_clock(source: &ast::Query, places: &[usize], table: &Table) -> Result<ast::Query> {
-    let names: Vec<String> = (0..places.len()).map(|at| format!("c{at}")).collect();
-    let values = names.iter().zip(places).map(|(name, place)| match &table.columns[*place].sql_type {
-        moment if is_moment(moment) => format!("CAST({name} AS {moment})"),
-        _ => name.clone(),
-    });
-    let values = values.collect::<Vec<_>>().join(", ");
-    let text = format!("SELECT {values} FROM ({}) AS source ({})", written(source), names.join(", "));
-    match Tokens::of(&text)?.sql()? {
-        ast::Statement::Query(query) => Ok(*query),
-        _ => Err(Error::new(SqlState(*b"XX000"), "a query is none")),
-    }
 }
 
 impl Connection {

@@ -1,7 +1,9 @@
 //! Who answers which command.
 
 use super::cursor::Declaration;
-use super::prepared::{Body, Plan, Prepared, TEXT_BYTES};
+use super::plan::{Body, Plan};
+use super::plan_cache::TEXT_BYTES;
+use super::prepared::Prepared;
 use super::result::rows_response;
 use super::stance::Stance;
 use super::{Connection, Manner, Response};
@@ -178,7 +180,7 @@ impl Connection {
     /// Why it failed; in a transaction, that has then failed too.
     pub async fn execute(&mut self, prepared: &Arc<Prepared>, parameters: &[Value]) -> Result<Response> {
         let begun_us = self.transaction.as_ref().map(|open| open.began_us);
-        self.presence.begin(prepared, super::transaction::now_us(), begun_us);
+        self.presence.begin(prepared, super::clock::now_us(), begun_us);
         self.come_up_to_date(prepared.text()).await?;
         if !ends_transaction(&prepared.command) {
             self.refuse_if_failed()?;

@@ -7,37 +7,18 @@
 //!    ->  Row of stock by primary key (id)
 //! ```
 
-use super::prepared::{Body, Plan, Program};
+use super::plan::Given;
+use super::plan::{Body, Explanation, Plan, Program};
 use super::result::rows_response;
-use super::run::Given;
 use super::{Connection, Response};
 use crate::bind;
 use crate::catalog::Catalog;
-use crate::lowered::OutputColumn;
-use crate::sql_type::SqlType;
 use fabius_program::slice::TypesOnly;
-use fabius_value::{Error, Result, SqlState, Value};
+use fabius_value::{Result, Value};
 use futures::TryStreamExt;
 use serde_json::{Map, json};
-use sqlparser::ast;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// What `EXPLAIN` is asked for.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
-    pub analyze: bool,
-    verbose: bool,
-    timing: bool,
-    summary: bool,
-    is_json: bool,
-}
-
-/// An `EXPLAIN` and what it is about.
-pub(super) struct Explanation {
-    pub wanted: Wanted,
-    pub subject: Arc<Plan>,
-}
 
 /// A step of a plan, with what it gets its rows from.
 #[derive(Default)]
@@ -52,82 +33,6 @@ struct Step {
 struct Measured {
     rows: u64,
     time: Duration,
-}
-
-impl Wanted {
-    /// Reads the options of a statement.
-    ///
-    /// # Errors
-    /// `42601` for unknown ones, `22023` for what does not fit together, `0A000` for formats that there are not.
-    pub fn of(statement: &ast::Statement) -> Result<Wanted> {
-        let mut wanted =
-            Wanted { analyze: false, verbose: false, timing: true, summary: false, is_json: false };
-        let ast::Statement::Explain { analyze, verbose, options, .. } = statement else { return Ok(wanted) };
-        (wanted.analyze, wanted.verbose) = (*analyze, *verbose);
-        let mut summary = None;
-        let mut timing = None;
-        for option in options.iter().flatten() {
-            let name = option.name.value.to_lowercase();
-            let value = option.arg.as_ref().map(|value| value.to_string().trim_matches('\'').to_lowercase());
-            if name == "format" {
-                wanted.is_json = match value.as_deref() {
-                    Some("text") => false,
-                    Some("json") => true,
-                    Some(other @ ("xml" | "yaml")) => {
-                        let message = format!("EXPLAIN (FORMAT {}) is not supported", other.to_uppercase());
-                        return Err(
-                            Error::new(SqlState::NOT_SUPPORTED, message).with_hint("TEXT and JSON are.")
-                        );
-                    }
-                    other => {
-                        let message = format!(
-                            "unrecognized value for EXPLAIN option \"format\": \"{}\"",
-                            other.unwrap_or_default()
-                        );
-                        return Err(Error::new(SqlState::INVALID_PARAMETER, message));
-                    }
-                };
-                continue;
-            }
-            let on = match value.as_deref() {
-                None | Some("on" | "true" | "1") => true,
-                Some("off" | "false" | "0") => false,
-                Some(_) => {
-                    let message = format!("{name} requires a Boolean value");
-                    return Err(Error::new(SqlState::SYNTAX_ERROR, message));
-                }
-            };
-            match name.as_str() {
-                "analyze" => wanted.analyze = on,
-                "verbose" => wanted.verbose = on,
-                "summary" => summary = Some(on),
-                "timing" => timing = Some(on),
-                "wal" if on && !wanted.analyze => return Err(needs_analyze("WAL")),
-                // There are no estimates of costs, no pages and no such settings to be shown.
-                "costs" | "buffers" | "settings" | "wal" => {}
-                _ => {
-                    let message = format!("unrecognized EXPLAIN option \"{name}\"");
-                    return Err(Error::new(SqlState::SYNTAX_ERROR, message));
-                }
-            }
-        }
-        if timing == Some(true) && !wanted.analyze {
-            return Err(needs_analyze("TIMING"));
-        }
-        wanted.timing = timing.unwrap_or(true);
-        wanted.summary = summary.unwrap_or(wanted.analyze);
-        Ok(wanted)
-    }
-
-    /// The column of the result.
-    pub fn column(self) -> OutputColumn {
-        let sql_type = if self.is_json { SqlType::Json } else { SqlType::Text };
-        OutputColumn { name: "QUERY PLAN".into(), sql_type, origin: (0, 0) }
-    }
-}
-
-fn needs_analyze(option: &str) -> Error {
-    Error::new(SqlState::INVALID_PARAMETER, format!("EXPLAIN option {option} requires ANALYZE"))
 }
 
 impl Step {

@@ -135,7 +135,7 @@ impl Tables<'_> {
 /// A moment as microseconds since 1970 in UTC.
 fn wall_clock(moment: Instant) -> i64 {
     let ago = i64::try_from(moment.elapsed().as_micros()).unwrap_or(i64::MAX);
-    super::transaction::now_us().saturating_sub(ago)
+    super::clock::now_us().saturating_sub(ago)
 }
 
 impl SessionFacts for Facts {
@@ -168,7 +168,7 @@ impl SessionFacts for Facts {
     }
 
     fn now_us(&self) -> i64 {
-        super::transaction::now_us()
+        super::clock::now_us()
     }
 
     fn setting(&self, name: &str) -> Option<String> {

@@ -63,7 +63,7 @@ impl Connection {
         self.facts.listed.put(Entry::Statement(ListedStatement {
             name: name.to_string(),
             text: text.to_string(),
-            since_us: super::transaction::now_us(),
+            since_us: super::clock::now_us(),
             parameters: types.iter().map(SqlType::oid).collect(),
             is_of_sql,
         }))
@@ -75,7 +75,7 @@ impl Connection {
             text: text.to_string(),
             is_held,
             scrolls: scroll != Scroll::Forward,
-            since_us: super::transaction::now_us(),
+            since_us: super::clock::now_us(),
         }))
     }
 }

@@ -3,14 +3,16 @@
 //! | module | concept |
 //! |---|---|
 //! | `sql_database` | a database with its SQL catalog, shared by all connections |
-//! | `prepared` | statements that are ready to run, and the plans that connections share |
+//! | `prepared`, `plan_cache` | statements that are ready to run; plans that connections share |
+//! | `plan`, `planner` | how a statement runs; how that is found |
 //! | `execute` | who answers which command |
 //! | `run` | programs and queries: arguments in, rows out |
 //! | `result` | rows that come as they are taken, or that are held and counted |
 //! | `numbers` | numbers of sequences for programs that take them as they go |
 //! | `past` | reads of the past: `fabius.as_of` |
-//! | `explanation` | `EXPLAIN` |
-//! | `bulk` | many rows written at once |
+//! | `explanation`, `explain_options` | `EXPLAIN` |
+//! | `bulk`, `write_query` | many rows written at once; writes of what queries give |
+//! | `row_lock`, `clock` | statements that lock rows; the time |
 //! | `row_changes` | `UPDATE` and `DELETE` of rows that a query finds |
 //! | `with_writes` | `WITH` whose parts write |
 //! | `skip_locked` | `SKIP LOCKED` |
@@ -27,17 +29,23 @@
 
 mod advisory;
 mod bulk;
+mod clock;
 mod cursor;
 mod execute;
+mod explain_options;
 mod explanation;
 mod facts;
 mod listed;
 mod numbers;
 mod past;
+mod plan;
+mod plan_cache;
+mod planner;
 mod prepared;
 mod presence;
 mod result;
 mod row_changes;
+mod row_lock;
 mod run;
 mod session_command;
 mod session_function;
@@ -47,6 +55,7 @@ mod sql_database;
 mod stance;
 mod transaction;
 mod with_writes;
+mod write_query;
 
 pub use advisory::AdvisoryLock;
 pub use listed::Listing;
@@ -207,7 +216,7 @@ impl Connection {
             advisory: Mutex::default(),
             listed: Arc::default(),
         };
-        let presence = Arc::new(Presence::new(process, user, transaction::now_us()));
+        let presence = Arc::new(Presence::new(process, user, clock::now_us()));
         database.sessions.lock().insert(process, presence.clone());
         let memory = database.session_memory();
         let settings = Settings::new(user, database.is_standby());
@@ -321,7 +330,7 @@ impl Connection {
     pub fn rest(&mut self) -> TransactionStatus {
         self.is_up_to_date = false;
         let status = self.status();
-        self.presence.rest(status, transaction::now_us());
+        self.presence.rest(status, clock::now_us());
         status
     }
 

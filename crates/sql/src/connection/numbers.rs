@@ -5,7 +5,7 @@
 //! there were too few, the program has aborted, and runs again with more.
 
 use super::Connection;
-use super::run::unless_waited;
+use super::row_lock::unless_waited;
 use crate::bind::wording;
 use crate::catalog::{Catalog, ObjectName, Sequence};
 use crate::lowered::{Lowered, Reserve};

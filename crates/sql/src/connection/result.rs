@@ -8,10 +8,11 @@
 //! ```
 
 use super::listed::Listing;
-use super::prepared::{KeptStatement, Prepared, Program};
-use super::run::Given;
-use super::source::TransactionRows;
-use super::transaction::Running;
+use super::plan::Given;
+use super::plan::Program;
+use super::prepared::{KeptStatement, Prepared};
+use super::source::{SMALL_BYTES, TransactionRows};
+use super::transaction::{Running, ended};
 use super::{Connection, Response};
 use crate::catalog::Catalog;
 use crate::lowered::{Lowered, OutputColumn, Shape};
@@ -27,8 +28,6 @@ use futures::{StreamExt, TryStreamExt};
 use sqlparser::ast;
 use std::sync::Arc;
 
-/// A program's result that is larger comes as that of a query, if it can.
-pub(super) const SMALL_BYTES: usize = 4 << 20;
 /// Rows of a query that are found before the first is sent: an error among them ends the statement cleanly.
 const FIRST_ROWS: usize = 1000;
 /// Not more bytes of them, about.
@@ -339,11 +338,6 @@ impl Connection {
             Shape::OneRow(columns) => rows_response(columns.clone(), vec![results.collect()], tag),
         })
     }
-}
-
-/// The error of a statement in a transaction that is over.
-pub(super) fn ended() -> Error {
-    Error::new(SqlState(*b"25P02"), "the transaction has ended")
 }
 
 /// A few rows that are there.

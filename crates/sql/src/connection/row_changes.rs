@@ -1,6 +1,6 @@
 //! `UPDATE` and `DELETE` that are no programs: a query finds the rows and their new values, a program writes them.
 
-use super::bulk::WriteQuery;
+use super::write_query::WriteQuery;
 use crate::bind::{RowsOf, lower_delete_rows, lower_update_rows};
 use crate::bulk_write::BulkWrite;
 use crate::catalog::{Catalog, ROW_NUMBER, Table, folded};
@@ -294,7 +294,7 @@ impl WriteQuery {
                 continue;
             }
             let mut value = written(&crate::bind::typed(&value, &table.columns[place]));
-            if super::bulk::is_moment(&table.columns[place].sql_type) {
+            if super::write_query::is_moment(&table.columns[place].sql_type) {
                 // By the session's clock, which programs do not have.
                 value = format!("CAST(({value}) AS {})", table.columns[place].sql_type);
             }

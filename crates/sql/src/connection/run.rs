@@ -1,10 +1,13 @@
 //! Programs and queries: arguments in, rows out.
 
+use super::clock::now_us;
 use super::numbers::row_numbers_of;
-use super::prepared::{Body, Plan, Prepared, Program, Ready};
-use super::result::{Small, ended};
+use super::plan::{Body, Given, Plan, Program, Ready};
+use super::prepared::Prepared;
+use super::result::Small;
+use super::row_lock::run_locking;
 use super::stance::Stance;
-use super::transaction::{now_us, redefined};
+use super::transaction::{ended, redefined};
 use super::{Connection, Response};
 use crate::catalog::{Catalog, ObjectName};
 use crate::lock::{LockKey, LockMode, Patience};
@@ -12,10 +15,8 @@ use crate::lowered::{Argument, OutputColumn, RowLock};
 use crate::parse::{self, Command};
 use crate::planning;
 use crate::session_facts::SessionFacts;
-use fabius::Transaction;
 use fabius_value::{Error, Result, SqlState, Value};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// How often a statement is planned anew because what it uses was redefined while it waited.
 const ATTEMPTS: usize = 20;
@@ -29,17 +30,6 @@ const CONFLICTS_ELSEWHERE: usize = 30;
 
 /// A session's small writes, of which one asks whether there is room for rows.
 const WRITES_UNASKED: u32 = 16;
-
-/// What a statement's arguments are made of.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Given<'a> {
-    /// The client's parameters.
-    pub parameters: &'a [Value],
-    /// The text's literals, as far as they are arguments.
-    pub literals: &'a [Value],
-    /// The text, if a result that is large may come as that of a query.
-    pub text: Option<&'a str>,
-}
 
 impl Connection {
     /// Runs a statement of rows.
@@ -508,32 +498,6 @@ impl Connection {
             ),
             _ => false,
         }
-    }
-}
-
-/// Runs a statement with `FOR UPDATE` or the like.
-pub(super) async fn run_locking(
-    transaction: &mut Transaction,
-    statement: &Arc<fabius::Statement>,
-    arguments: &[Value],
-    (row_lock, bytes_max): (Option<RowLock>, usize),
-) -> Result<Vec<Value>> {
-    if row_lock.is_some_and(|lock| lock.no_wait) {
-        transaction.options_mut().lock_timeout = Some(Duration::ZERO);
-    }
-    transaction.run_within(statement, arguments, RowLock::hold(row_lock), bytes_max).await
-}
-
-/// The error of `NOWAIT` for a row that somebody else has locked.
-pub(super) fn unless_waited(error: Error, row_lock: Option<RowLock>, table: &str) -> Error {
-    if error.state() != SqlState::LOCK_NOT_AVAILABLE || !row_lock.is_some_and(|lock| lock.no_wait) {
-        return error;
-    }
-    let message = format!("could not obtain lock on row in relation \"{table}\"");
-    let words = Error::new(error.state(), message);
-    match error.detail() {
-        Some(detail) => words.with_detail(detail),
-        None => words,
     }
 }
 

@@ -3,10 +3,9 @@
 //! A scan of a table is a program that the transaction runs, like its other statements. Where nothing that it shows has
 //! to be kept, it is read at the transaction's seq, some rows at a time, as the query takes them.
 
-use super::result::{SMALL_BYTES, ended};
-use super::run::{run_locking, unless_waited};
+use super::row_lock::{run_locking, unless_waited};
 use super::sql_database::SqlDatabase;
-use super::transaction::{OpenTransaction, Running};
+use super::transaction::{OpenTransaction, Running, ended};
 use crate::catalog::{ObjectName, ROW_NUMBER};
 use crate::query::row_source::Bound;
 use crate::query::{QueryPlan, RowSource, TableScan};
@@ -23,6 +22,9 @@ use tokio::task::yield_now;
 const PART_ROWS: usize = 8192;
 /// Bytes, about.
 const PART_BYTES: usize = 1 << 20;
+
+/// A program's result that is larger comes as that of a query, if it can.
+pub(super) const SMALL_BYTES: usize = 4 << 20;
 
 /// What a transaction sees.
 pub(super) struct TransactionRows {

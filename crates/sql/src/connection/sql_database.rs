@@ -1,6 +1,6 @@
 //! A database with its SQL catalog: what all connections share.
 
-use super::prepared::PlanCache;
+use super::plan_cache::PlanCache;
 use super::presence::Presence;
 use crate::catalog::store::{self, Change};
 use crate::catalog::{Catalog, Oid};

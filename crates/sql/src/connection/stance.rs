@@ -12,7 +12,7 @@
 //! A transaction keeps to what it stood on when it began, whoever leads by the time it commits.
 
 use super::Connection;
-use super::prepared::{Body, Plan};
+use super::plan::{Body, Plan};
 use super::sql_database::SqlDatabase;
 use crate::catalog::Catalog;
 use crate::closed_tables::{Ground, Standing};

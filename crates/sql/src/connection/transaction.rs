@@ -1,7 +1,8 @@
 //! Transactions of a connection: begin, commit, roll back, savepoints; the catalog as a transaction sees it.
 
-use super::prepared::Body;
-use super::run::Given;
+use super::clock::now_us;
+use super::plan::Body;
+use super::plan::Given;
 use super::stance::Stance;
 use super::{Connection, Manner, Notice, TransactionStatus};
 use crate::catalog::Catalog;
@@ -73,6 +74,11 @@ pub(super) enum End {
 pub fn aborted() -> Error {
     let message = "current transaction is aborted, commands ignored until end of transaction block";
     Error::new(state(b"25P02"), message)
+}
+
+/// The error of a statement in a transaction that is over.
+pub(super) fn ended() -> Error {
+    Error::new(SqlState(*b"25P02"), "the transaction has ended")
 }
 
 /// The error of a transaction whose statements were understood by a catalog that is not the newest any more.
@@ -490,12 +496,6 @@ impl Connection {
     pub(crate) fn notice(&mut self, error: Error) {
         self.notices.push(Notice { severity: "NOTICE", error });
     }
-}
-
-/// Microseconds since 1970 in UTC.
-pub(super) fn now_us() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.ok().and_then(|since| i64::try_from(since.as_micros()).ok()).unwrap_or_default()
 }
 
 /// What definitions ask of the connection.

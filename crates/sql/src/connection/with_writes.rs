@@ -9,7 +9,7 @@
 //! All of it is one transaction. PostgreSQL's parts see the tables as they were before any of them; so that nobody can
 //! tell the difference, a part that reads a table which an earlier one has changed is refused.
 
-use super::prepared::{Body, Plan};
+use super::plan::{Body, Plan, WithWrites};
 use super::result::rows_response;
 use super::{Connection, Response};
 use crate::catalog::{Catalog, ObjectName};
@@ -28,18 +28,6 @@ use std::sync::Arc;
 
 /// Rows that a part may return.
 const ROWS: usize = 100_000;
-
-/// A statement whose common table expressions write.
-pub(super) struct WithWrites {
-    /// The statement.
-    query: ast::Query,
-    /// The types of its parameters.
-    types: Vec<SqlType>,
-    /// Columns of the common table expressions that write: `None` for the others.
-    parts: Vec<Option<Vec<OutputColumn>>>,
-    /// The tag, if not that of the statement behind the common table expressions.
-    tag: Option<&'static str>,
-}
 
 /// A statement with `RETURNING` as a query of the rows that it returns: `INSERT INTO t ... RETURNING f(a)` is `WITH
 /// written AS (INSERT INTO t ... RETURNING *) SELECT f(a) FROM written AS t`. Its tag too. `None` if it names other

@@ -1,5 +1,6 @@
 //! A query that skips: candidates, then each by its key.
 
+use super::super::plan::Choice;
 use super::super::{Connection, Response};
 use super::not_supported;
 use crate::bind::is_aggregated;
@@ -18,20 +19,6 @@ const SPARE: i64 = 15;
 
 /// How many times as many candidates are looked at next, when those were not enough.
 const GROWTH: i64 = 8;
-
-/// A query that skips rows, taken apart.
-pub(super) struct Choice {
-    /// Keys of the rows in their order: `SELECT key ...`, without a limit.
-    candidates: String,
-    /// The query for one row; the key is behind the statement's own parameters.
-    row: String,
-    /// The types of the statement's own parameters, and those of the key.
-    types: Vec<SqlType>,
-    /// How many are the statement's own.
-    own: usize,
-    /// `SELECT limit, offset`
-    bounds: Option<String>,
-}
 
 impl Choice {
     pub(super) fn of(catalog: &Catalog, query: &ast::Query, own: &[SqlType]) -> Result<Choice> {

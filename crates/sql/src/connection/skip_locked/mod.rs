@@ -22,15 +22,14 @@
 mod choice;
 mod filling;
 
-use super::prepared::{Body, Plan};
+use super::plan::Given;
+use super::plan::{Body, Choice, How, Plan, SkipLocked};
 use super::result::rows_response;
-use super::run::Given;
 use super::{Connection, Response};
 use crate::catalog::Catalog;
 use crate::parse::written::written;
 use crate::session_facts::SessionFacts;
 use crate::sql_type::SqlType;
-use choice::Choice;
 use fabius::Database;
 use fabius_value::{Error, Result, SqlState, Value};
 use filling::{Found, filled, skips};
@@ -38,20 +37,6 @@ pub(super) use filling::{has_skips, waiting};
 use futures::TryStreamExt;
 use sqlparser::ast;
 use std::sync::Arc;
-
-/// A statement with `SKIP LOCKED`.
-pub(super) struct SkipLocked {
-    /// How it runs when nothing that it wants is locked.
-    direct: Arc<Plan>,
-    how: How,
-}
-
-enum How {
-    /// It is a query that skips.
-    Query(Box<Choice>),
-    /// Queries within it skip.
-    Within(Box<ast::Statement>),
-}
 
 fn not_supported(what: &str) -> Error {
     Error::new(SqlState::NOT_SUPPORTED, format!("{what} is not supported"))
