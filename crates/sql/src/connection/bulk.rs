@@ -123,12 +123,12 @@ impl Connection {
             }
             let results = match is_aside && write.lowered.reserves.is_empty() {
                 true => {
-                    let results = self.run_aside(&write.statement, &arguments).await;
+                    let results = self.submit_aside(&write.statement, &arguments).await;
                     results.map_err(|error| bind::wording::in_words(error, catalog))?
                 }
                 false => {
                     let program = (&write.lowered, &write.statement);
-                    self.run_lowered(catalog, program, arguments).await?
+                    self.call(catalog, program, arguments).await?
                 }
             };
             let mut results = results.into_iter();

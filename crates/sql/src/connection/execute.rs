@@ -202,7 +202,7 @@ impl Connection {
 
     async fn dispatch(&mut self, prepared: &Arc<Prepared>, parameters: &[Value]) -> Result<Response> {
         let done = |tag: &str| Ok(Response::Done { tag: tag.to_string() });
-        // Boxed as in `run_plan`.
+        // Boxed as in `perform`.
         match &*prepared.command {
             Command::Empty => Ok(Response::Empty),
             Command::Sql(statement) => {
@@ -210,7 +210,7 @@ impl Connection {
                     return Box::pin(self.call_session_function(call, parameters)).await;
                 }
                 if Connection::is_of_rows(&prepared.command) {
-                    return self.run_prepared(prepared, parameters).await;
+                    return self.answer(prepared, parameters).await;
                 }
                 let (patience, memory) = (self.recall.clone(), self.memory.clone());
                 let define = Box::pin(self.define_sql(statement, &prepared.text));
@@ -229,7 +229,7 @@ impl Connection {
                 let define = Box::pin(self.define_command(&prepared.command, &prepared.text));
                 planning::here(patience, &memory, prepared.is_long(), define).await
             }
-            Command::Do => self.run_prepared(prepared, parameters).await,
+            Command::Do => self.answer(prepared, parameters).await,
             Command::Copy(copy) => Box::pin(self.copy(copy)).await,
             Command::Begin(characteristics) => {
                 self.begin(characteristics)?;

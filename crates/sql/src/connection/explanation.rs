@@ -182,7 +182,7 @@ impl Connection {
             false => None,
             true => {
                 let began = Instant::now();
-                let response = Box::pin(self.run_plan(catalog, subject, given)).await?;
+                let response = Box::pin(self.perform(catalog, subject, given)).await?;
                 let rows = match response {
                     Response::Rows { rows, .. } => {
                         let rows: Vec<Vec<Value>> = rows.try_collect().await?;

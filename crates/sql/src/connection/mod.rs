@@ -26,6 +26,15 @@
 //! | `listed` | cursors and prepared statements as the catalogs list them |
 //! | `source` | rows for queries |
 //! | `facts` | what queries ask about the session |
+//!
+//! Four verbs stand between a message and its rows, each above the next:
+//!
+//! | verb | what it does |
+//! |---|---|
+//! | `answer` | runs a statement; again, if others were faster or what it names was redefined |
+//! | `perform` | runs a plan once: a program, a query, or several of them in turn |
+//! | `call` | runs a program: makes its arguments of parameters, literals, numbers of sequences |
+//! | `submit` | gives the database a statement, in the transaction that is open or as one of its own |
 
 mod advisory;
 mod bulk;

@@ -42,14 +42,14 @@ fn sequence_named(catalog: &Catalog, name: &ObjectName) -> Result<Sequence> {
 
 impl Connection {
     /// Runs a program with its arguments, in the transaction or as one; its errors are in the words of SQL.
-    pub(super) async fn run_lowered(
+    pub(super) async fn call(
         &mut self,
         catalog: &Catalog,
         (lowered, statement): (&Lowered, &Arc<Statement>),
         mut arguments: Vec<Value>,
     ) -> Result<Vec<Value>> {
         if lowered.reserves.is_empty() {
-            let outcome = self.run_statement(statement, &arguments, lowered.row_lock).await;
+            let outcome = self.submit(statement, &arguments, lowered.row_lock).await;
             return outcome.map_err(|error| Connection::explained(error, (lowered, statement), catalog));
         }
         let sequences: Vec<Sequence> = lowered
@@ -74,7 +74,7 @@ impl Connection {
                     continue;
                 }
             }
-            match self.run_statement(statement, &arguments, lowered.row_lock).await {
+            match self.submit(statement, &arguments, lowered.row_lock).await {
                 Ok(mut results) => {
                     self.numbers_taken(lowered, &sequences, &given, &mut results);
                     return Ok(results);

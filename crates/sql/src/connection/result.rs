@@ -146,7 +146,7 @@ impl Connection {
     }
 
     /// Runs a program that only reads rows, unless its result is large.
-    pub(super) async fn run_if_small(
+    pub(super) async fn call_if_small(
         &mut self,
         catalog: &Arc<Catalog>,
         program: &Arc<Program>,
@@ -160,7 +160,7 @@ impl Connection {
         match self.read_within(&program.statement, &arguments, SMALL_BYTES).await {
             Ok(results) => Ok(Small::Results(results)),
             Err(error) if error.state() == SqlState::OUT_OF_MEMORY => {
-                let run = self.run_as_query(catalog, lowered, text, (types, given.parameters));
+                let run = self.call_as_query(catalog, lowered, text, (types, given.parameters));
                 let response = Box::pin(run).await?;
                 Ok(response.map_or(Small::Unknown, Small::Rows))
             }
@@ -190,7 +190,7 @@ impl Connection {
     }
 
     /// A statement that is a program, as a query; `None` if it is none, or would give other columns.
-    async fn run_as_query(
+    async fn call_as_query(
         &mut self,
         catalog: &Arc<Catalog>,
         lowered: &Lowered,

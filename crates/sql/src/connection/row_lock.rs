@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Runs a statement with `FOR UPDATE` or the like.
-pub(super) async fn run_locking(
+pub(super) async fn submit_locking(
     transaction: &mut Transaction,
     statement: &Arc<fabius::Statement>,
     arguments: &[Value],

@@ -5,7 +5,7 @@ use super::numbers::row_numbers_of;
 use super::plan::{Body, Given, Plan, Program, Ready};
 use super::prepared::Prepared;
 use super::result::Small;
-use super::row_lock::run_locking;
+use super::row_lock::submit_locking;
 use super::stance::Stance;
 use super::transaction::{ended, redefined};
 use super::{Connection, Response};
@@ -33,7 +33,7 @@ const WRITES_UNASKED: u32 = 16;
 
 impl Connection {
     /// Runs a statement of rows.
-    pub(super) async fn run_prepared(
+    pub(super) async fn answer(
         &mut self,
         prepared: &Arc<Prepared>,
         parameters: &[Value],
@@ -42,7 +42,7 @@ impl Connection {
         if is_alone {
             self.begin_within();
         }
-        let outcome = self.run_until_settled(prepared, parameters).await;
+        let outcome = self.answer_until_settled(prepared, parameters).await;
         if is_alone {
             self.end_implicit(outcome.is_ok()).await?;
         }
@@ -50,7 +50,7 @@ impl Connection {
     }
 
     /// Runs a statement; one by itself that others were faster than runs again.
-    async fn run_until_settled(
+    async fn answer_until_settled(
         &mut self,
         prepared: &Arc<Prepared>,
         parameters: &[Value],
@@ -64,7 +64,7 @@ impl Connection {
             };
             let (catalog, ready) = self.hold_plan(prepared, least).await?;
             let given = Given { parameters, literals: &ready.literals, text: Some(&prepared.text) };
-            let outcome = self.run_plan(&catalog, &ready.plan, given).await;
+            let outcome = self.perform(&catalog, &ready.plan, given).await;
             self.release_statement_locks();
             let error = match outcome {
                 Ok(response) => return Ok(response),
@@ -242,7 +242,7 @@ impl Connection {
         }
     }
 
-    pub(super) async fn run_plan(
+    pub(super) async fn perform(
         &mut self,
         catalog: &Arc<Catalog>,
         plan: &Plan,
@@ -271,10 +271,10 @@ impl Connection {
                 let nulls: Vec<bool> = parameters.iter().map(Value::is_null).collect();
                 let program = program.for_nulls(self.database.database(), catalog, &nulls)?;
                 let mut results =
-                    match self.run_if_small(catalog, &program, (&plan.parameters, given)).await? {
+                    match self.call_if_small(catalog, &program, (&plan.parameters, given)).await? {
                         Small::Results(results) => results,
                         Small::Rows(response) => return Ok(response),
-                        Small::Unknown => self.run_program(catalog, &program, given).await?,
+                        Small::Unknown => self.call_program(catalog, &program, given).await?,
                     };
                 if program.lowered.notices {
                     self.say(results.pop());
@@ -286,8 +286,8 @@ impl Connection {
                 Ok(Response::Rows { columns: query.columns.clone(), rows, tag: "SELECT" })
             }
             Body::WriteQuery(write) => Box::pin(self.write_query(catalog, write, parameters)).await,
-            Body::WithWrites(all) => Box::pin(self.run_with_writes(all, parameters)).await,
-            Body::SkipLocked(skipping) => Box::pin(self.run_skip_locked(catalog, skipping, given)).await,
+            Body::WithWrites(all) => Box::pin(self.perform_with_writes(all, parameters)).await,
+            Body::SkipLocked(skipping) => Box::pin(self.perform_skip_locked(catalog, skipping, given)).await,
             Body::Explanation(explanation) => Box::pin(self.explain(catalog, explanation, given)).await,
             Body::Other => Err(Error::new(SqlState(*b"XX000"), "a statement without a plan")),
         }
@@ -309,14 +309,14 @@ impl Connection {
     }
 
     /// Runs a program in the transaction, or as one.
-    pub(super) async fn run_program(
+    pub(super) async fn call_program(
         &mut self,
         catalog: &Catalog,
         program: &Program,
         given: Given<'_>,
     ) -> Result<Vec<Value>> {
         let arguments = self.arguments(catalog, program, given).await?;
-        self.run_lowered(catalog, (&program.lowered, &program.statement), arguments).await
+        self.call(catalog, (&program.lowered, &program.statement), arguments).await
     }
 
     pub(super) async fn arguments(
@@ -333,7 +333,7 @@ impl Connection {
     }
 
     /// Runs a statement of the database beneath in the transaction, or as one.
-    pub(crate) async fn run_statement(
+    pub(crate) async fn submit(
         &mut self,
         statement: &Arc<fabius::Statement>,
         arguments: &[Value],
@@ -353,12 +353,13 @@ impl Connection {
             let mut running = running.lock().await;
             let transaction = running.as_mut().ok_or_else(ended)?;
             *transaction.options_mut() = options;
-            return run_locking(transaction, statement, arguments, (row_lock, usize::MAX)).await;
+            return submit_locking(transaction, statement, arguments, (row_lock, usize::MAX)).await;
         }
         if row_lock.is_some() {
             // Nothing is held when it is over, but what others hold is waited for.
             let mut transaction = self.database.database().begin(options);
-            let results = run_locking(&mut transaction, statement, arguments, (row_lock, usize::MAX)).await;
+            let results =
+                submit_locking(&mut transaction, statement, arguments, (row_lock, usize::MAX)).await;
             self.last_seq = transaction.seq();
             return results;
         }

@@ -3,7 +3,7 @@
 //! A scan of a table is a program that the transaction runs, like its other statements. Where nothing that it shows has
 //! to be kept, it is read at the transaction's seq, some rows at a time, as the query takes them.
 
-use super::row_lock::{run_locking, unless_waited};
+use super::row_lock::{submit_locking, unless_waited};
 use super::sql_database::SqlDatabase;
 use super::transaction::{OpenTransaction, Running, ended};
 use crate::catalog::{ObjectName, ROW_NUMBER};
@@ -84,7 +84,7 @@ impl TransactionRows {
         let statement = self.database.program(text)?;
         let mut running = self.running.lock().await;
         let transaction = running.as_mut().ok_or_else(ended)?;
-        let results = run_locking(transaction, &statement, &arguments, (scan.row_lock, bytes_max)).await;
+        let results = submit_locking(transaction, &statement, &arguments, (scan.row_lock, bytes_max)).await;
         let results = results.map_err(|error| unless_waited(error, scan.row_lock, &scan.table.name.name))?;
         match results.into_iter().next() {
             Some(Value::List(mut rows)) => {

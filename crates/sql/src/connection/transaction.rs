@@ -548,13 +548,13 @@ impl Connection {
 
     /// Runs a program that fills a table of the storage that nobody else sees yet: by itself, as long as the
     /// transaction does not read at a moment of its own; else as a part of it.
-    pub(crate) async fn run_aside(
+    pub(crate) async fn submit_aside(
         &mut self,
         statement: &Arc<fabius::Statement>,
         arguments: &[fabius_value::Value],
     ) -> Result<Vec<fabius_value::Value>> {
         match &self.transaction {
-            Some(open) if open.has_run => self.run_statement(statement, arguments, None).await,
+            Some(open) if open.has_run => self.submit(statement, arguments, None).await,
             _ => Ok(self.database.database().run(statement, arguments, None).await?.results),
         }
     }
@@ -565,13 +565,13 @@ impl Connection {
         let (catalog, ready) = self.hold_plan(&prepared, LockMode::AccessShare).await?;
         let given = Given { literals: &ready.literals, ..Given::default() };
         let Body::Program(program) = &ready.plan.body else {
-            return self.run_plan(&catalog, &ready.plan, given).await.map(drop);
+            return self.perform(&catalog, &ready.plan, given).await.map(drop);
         };
         let mut arguments = Vec::new();
         for argument in &program.lowered.arguments {
             arguments.push(self.argument(&catalog, argument, given).await?);
         }
-        let outcome = self.run_aside(&program.statement, &arguments).await;
+        let outcome = self.submit_aside(&program.statement, &arguments).await;
         outcome.map(drop).map_err(|error| crate::bind::wording::in_words(error, &catalog))
     }
 
@@ -582,7 +582,7 @@ impl Connection {
             table.storage.replace('`', "``")
         );
         let statement = self.database.program(text)?;
-        let results = self.run_aside(&statement, &[]).await?;
+        let results = self.submit_aside(&statement, &[]).await?;
         Ok(results
             .first()
             .and_then(fabius_value::Value::as_integer)

@@ -220,7 +220,7 @@ impl Plan {
 
 impl Connection {
     /// Runs the parts that write, then the statement.
-    pub(super) async fn run_with_writes(
+    pub(super) async fn perform_with_writes(
         &mut self,
         all: &WithWrites,
         parameters: &[Value],
@@ -229,21 +229,21 @@ impl Connection {
         if is_alone {
             self.begin_within();
         }
-        let outcome = self.run_parts(all, parameters).await;
+        let outcome = self.perform_parts(all, parameters).await;
         if is_alone {
             self.end_implicit(outcome.is_ok()).await?;
         }
         outcome
     }
 
-    async fn run_parts(&mut self, all: &WithWrites, parameters: &[Value]) -> Result<Response> {
+    async fn perform_parts(&mut self, all: &WithWrites, parameters: &[Value]) -> Result<Response> {
         let mut given: Vec<Option<Vec<Vec<Value>>>> = vec![None; all.parts.len()];
         for (place, part) in all.parts.iter().enumerate() {
             if part.is_none() {
                 continue;
             }
             let text = written(&statement_of(all.upto(place, &given)?));
-            if let Response::Rows { rows, .. } = self.run_part(&text, all, parameters).await? {
+            if let Response::Rows { rows, .. } = self.perform_part(&text, all, parameters).await? {
                 let rows: Vec<Vec<Value>> = rows.try_collect().await?;
                 if rows.len() > ROWS {
                     return Err(Error::new(
@@ -256,7 +256,7 @@ impl Connection {
             }
         }
         let text = written(&statement_of(all.upto(all.parts.len(), &given)?));
-        match self.run_part(&text, all, parameters).await? {
+        match self.perform_part(&text, all, parameters).await? {
             Response::Rows { columns, rows, tag } => {
                 Ok(rows_response(columns, rows.try_collect().await?, all.tag.unwrap_or(tag)))
             }
@@ -264,7 +264,7 @@ impl Connection {
         }
     }
 
-    async fn run_part(&mut self, text: &str, all: &WithWrites, parameters: &[Value]) -> Result<Response> {
+    async fn perform_part(&mut self, text: &str, all: &WithWrites, parameters: &[Value]) -> Result<Response> {
         let prepared = Box::pin(self.prepare(text, &all.types)).await?;
         let count = prepared.parameters.len().min(parameters.len());
         Box::pin(self.execute(&prepared, &parameters[..count])).await

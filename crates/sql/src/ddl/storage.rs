@@ -105,7 +105,7 @@ impl Connection {
         self.note_left(before.storage.clone());
         let (text, arguments) = self.copying(before, after, filling).await?;
         let statement = self.database().database().statement_text(&text)?;
-        let outcome = self.run_aside(&statement, &arguments).await;
+        let outcome = self.submit_aside(&statement, &arguments).await;
         outcome.map(drop).map_err(|error| reworded(error, after))
     }
 

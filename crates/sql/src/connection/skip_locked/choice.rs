@@ -234,7 +234,7 @@ impl Connection {
     ) -> Result<Vec<Vec<Value>>> {
         let prepared = Box::pin(self.prepare(text, types)).await?;
         let count = prepared.parameters.len().min(parameters.len());
-        match Box::pin(self.run_prepared(&prepared, &parameters[..count])).await? {
+        match Box::pin(self.answer(&prepared, &parameters[..count])).await? {
             Response::Rows { rows, .. } => rows.try_collect().await,
             _ => Ok(Vec::new()),
         }

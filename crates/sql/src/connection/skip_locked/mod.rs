@@ -89,7 +89,7 @@ impl Plan {
 
 impl Connection {
     /// Runs a statement with `SKIP LOCKED`.
-    pub(super) async fn run_skip_locked(
+    pub(super) async fn perform_skip_locked(
         &mut self,
         catalog: &Arc<Catalog>,
         plan: &SkipLocked,
@@ -98,7 +98,7 @@ impl Connection {
         let is_alone = !self.is_in_transaction();
         if is_alone && matches!((&plan.how, &plan.direct.body), (How::Within(_), Body::Program(_))) {
             self.manner.is_impatient = true;
-            let outcome = Box::pin(self.run_plan(catalog, &plan.direct, given)).await;
+            let outcome = Box::pin(self.perform(catalog, &plan.direct, given)).await;
             self.manner.is_impatient = false;
             match outcome {
                 Err(error) if error.state() == SqlState::LOCK_NOT_AVAILABLE => {}
@@ -113,7 +113,7 @@ impl Connection {
                 .choose(choice, given.parameters)
                 .await
                 .map(|rows| rows_response(plan.direct.columns.clone().unwrap_or_default(), rows, "SELECT")),
-            How::Within(statement) => self.run_filled(statement, plan, given.parameters).await,
+            How::Within(statement) => self.perform_filled(statement, plan, given.parameters).await,
         };
         if is_alone {
             self.end_implicit(outcome.is_ok()).await?;
@@ -122,7 +122,7 @@ impl Connection {
     }
 
     /// Runs the queries that skip, then the statement with their rows.
-    async fn run_filled(
+    async fn perform_filled(
         &mut self,
         statement: &ast::Statement,
         plan: &SkipLocked,
@@ -135,7 +135,7 @@ impl Connection {
             let text = next.as_ref().map_or_else(|| written(&statement), written);
             let prepared = Box::pin(self.prepare(&text, types)).await?;
             let count = prepared.parameters.len().min(parameters.len());
-            let response = Box::pin(self.run_prepared(&prepared, &parameters[..count])).await?;
+            let response = Box::pin(self.answer(&prepared, &parameters[..count])).await?;
             let is_last = next.is_none();
             match response {
                 Response::Rows { columns, rows, tag } => {
