@@ -128,7 +128,10 @@ impl Connection {
             Some(text) => Change::from(Object::Comment(oid, column, text)),
             None => Change::no_comment(oid, column),
         };
-        self.record(change, false);
+        let catalog = self.catalog();
+        let is_of = |table: &Table| table.oid == oid || table.keys().any(|key| key.oid == oid);
+        let is_temporary = catalog.tables.values().any(|table| table.is_temporary() && is_of(table));
+        self.record(change, is_temporary);
     }
 }
 
