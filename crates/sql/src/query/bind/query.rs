@@ -8,7 +8,8 @@ use crate::lowered::RowLock;
 use crate::query::arrow_column::arrow_type;
 use crate::query::extent::{self, Extent};
 use crate::query::failure::{inbound, unsupported};
-use crate::sql_type::SqlType;
+use crate::sql_type::{QUOTIENT, SqlType};
+use crate::type_rules;
 use datafusion::arrow::datatypes::{Field, Schema};
 use datafusion::common::Column;
 use datafusion::common::tree_node::TreeNode;
@@ -427,87 +428,60 @@ impl Binder<'_> {
         is_all: bool,
     ) -> Result<Relation> {
         let first = self.set_expression(first)?;
-        let types: Vec<SqlType> =
-            first
-                .columns
-                .iter()
-                .map(|column| {
-                    if column.sql_type == SqlType::Unknown { SqlType::Text } else { column.sql_type.clone() }
-                })
-                .collect();
-        // Both terms have the same columns by name, which are those of the work table.
-        let first_columns = first.columns.clone();
-        let first = self.retyped(first, &types)?;
+        let known = |sql_type: &SqlType| match sql_type {
+            SqlType::Unknown => SqlType::Text,
+            known => known.clone(),
+        };
+        let mut types: Vec<SqlType> = first.columns.iter().map(|column| known(&column.sql_type)).collect();
+        // What the step gives may have more digits than what it is about: then all rows have them.
+        for round in 0..WIDENINGS {
+            let (work, outputs) = self.work_table(&first.columns, &types, (name, names))?;
+            self.commons.push(Common { name: name.to_string(), relation: work.relation, nodes: 1 });
+            let bound = self.set_expression(step);
+            self.commons.pop();
+            let bound = bound?;
+            if let Some(wider) = recursive_types(name, &types, &bound.columns, round)? {
+                types = wider;
+                continue;
+            }
+            let first = by_place(self.retyped(first, &types)?)?;
+            let step = by_place(self.retyped(bound, &types)?)?;
+            let plan = LogicalPlanBuilder::from(first)
+                .to_recursive_query(work.name, step, !is_all)
+                .and_then(LogicalPlanBuilder::build)
+                .map_err(inbound)?;
+            return self.renamed(plan, outputs, &types);
+        }
+        Err(unsupported(format!("a recursive query \"{name}\" whose types do not settle is not supported")))
+    }
+
+    /// The table of the rows that a step of a recursive query is about, and the columns that the query gives.
+    fn work_table(
+        &mut self,
+        columns: &[Output],
+        types: &[SqlType],
+        (name, names): (&str, &[String]),
+    ) -> Result<(WorkTable, Vec<Output>)> {
         let fields: Vec<Field> = types
             .iter()
             .enumerate()
             .map(|(at, sql_type)| Field::new(format!("r{at}"), arrow_type(sql_type), true))
             .collect();
-        let placed = |relation: Relation| {
-            let expressions = relation
-                .columns
-                .iter()
-                .enumerate()
-                .map(|(at, output)| Expr::Column(output.column.clone()).alias(format!("r{at}")))
-                .collect::<Vec<_>>();
-            LogicalPlanBuilder::from(relation.plan)
-                .project(expressions)
-                .and_then(LogicalPlanBuilder::build)
-                .map_err(inbound)
-        };
-        let first = placed(first)?;
         let work_name = self.fresh("w");
         let work = CteWorkTable::new(&work_name, Arc::new(Schema::new(fields)));
-        let work = LogicalPlanBuilder::scan(work_name.as_str(), provider_as_source(Arc::new(work)), None)
+        let plan = LogicalPlanBuilder::scan(work_name.as_str(), provider_as_source(Arc::new(work)), None)
             .and_then(LogicalPlanBuilder::build)
             .map_err(inbound)?;
-        let mut outputs: Vec<Output> = first_columns
-            .into_iter()
-            .zip(&types)
+        let outputs = columns.iter().cloned().zip(types);
+        let mut outputs: Vec<Output> = outputs
             .map(|(output, sql_type)| Output { sql_type: sql_type.clone(), origin: (0, 0), ..output })
             .collect();
         rename(&mut outputs, names, name)?;
-        let mut inside = outputs.clone();
-        for (at, output) in inside.iter_mut().enumerate() {
+        let mut columns = outputs.clone();
+        for (at, output) in columns.iter_mut().enumerate() {
             output.column = Column::new(Some(work_name.as_str()), format!("r{at}"));
         }
-        let relation = Relation { plan: work, columns: inside };
-        self.commons.push(Common { name: name.to_string(), relation, nodes: 1 });
-        let step = self.set_expression(step);
-        self.commons.pop();
-        let step = step?;
-        if step.columns.len() != types.len() {
-            return Err(Error::new(
-                SqlState::SYNTAX_ERROR,
-                "each UNION query must have the same number of columns",
-            ));
-        }
-        for (at, (column, sql_type)) in step.columns.iter().zip(&types).enumerate() {
-            let common = super::coerce::common_type(&column.sql_type, sql_type);
-            let fits = match (&common, sql_type) {
-                (Some(SqlType::Numeric(_)), SqlType::Numeric(_)) => true,
-                (Some(common), sql_type) => common == sql_type,
-                (None, _) => false,
-            };
-            if !fits {
-                return Err(Error::new(
-                    SqlState::DATATYPE_MISMATCH,
-                    format!(
-                        "recursive query \"{name}\" column {} has type {sql_type} in non-recursive term but type {} overall",
-                        at + 1,
-                        column.sql_type
-                    ),
-                )
-                .with_hint("Cast the output of the non-recursive term to the correct type."));
-            }
-        }
-        let step = self.retyped(step, &types)?;
-        let step = placed(step)?;
-        let plan = LogicalPlanBuilder::from(first)
-            .to_recursive_query(work_name, step, !is_all)
-            .and_then(LogicalPlanBuilder::build)
-            .map_err(inbound)?;
-        self.renamed(plan, outputs, &types)
+        Ok((WorkTable { name: work_name, relation: Relation { plan, columns } }, outputs))
     }
 
     /// A copy of a common table expression under names of its own, so that two uses of it can meet.
@@ -566,6 +540,69 @@ fn refuse_twice(outer: &ast::Query, inner: &ast::Query) -> Result<()> {
         () if outer.with.is_some() && inner.with.is_some() => refuse("WITH"),
         () => Ok(()),
     }
+}
+
+/// The table of the rows that a step of a recursive query is about.
+struct WorkTable {
+    name: String,
+    relation: Relation,
+}
+
+/// How often a recursive query is bound until its numerics have digits enough: by those of its step, then by those that
+/// a `numeric` has that does not say.
+const WIDENINGS: usize = 3;
+
+/// The types of a recursive query's columns if its step gives numerics of more digits; `None` if they are right.
+///
+/// # Errors
+/// `42804` for a column of another type than that of the first term; `42601` for another number of columns.
+fn recursive_types(
+    name: &str,
+    types: &[SqlType],
+    step: &[Output],
+    round: usize,
+) -> Result<Option<Vec<SqlType>>> {
+    if step.len() != types.len() {
+        let message = "each UNION query must have the same number of columns";
+        return Err(Error::new(SqlState::SYNTAX_ERROR, message));
+    }
+    let mut wider = types.to_vec();
+    for (at, (column, sql_type)) in step.iter().zip(types).enumerate() {
+        let common = super::coerce::common_type(&column.sql_type, sql_type);
+        let fits = match (&common, sql_type) {
+            // Digits that are declared are part of the type.
+            (Some(SqlType::Numeric(_)), SqlType::Numeric(Some((..=37, _)))) => column.sql_type == *sql_type,
+            (Some(SqlType::Numeric(_)), SqlType::Numeric(digits)) => {
+                if column.sql_type.scale() > sql_type.scale() && digits.is_some() {
+                    let may_settle = round == 0 && column.sql_type != QUOTIENT;
+                    wider[at] = if may_settle { column.sql_type.clone() } else { SqlType::Numeric(None) };
+                }
+                true
+            }
+            (Some(common), sql_type) => common == sql_type,
+            (None, _) => false,
+        };
+        if !fits {
+            let message = format!(
+                "recursive query \"{name}\" column {} has type {sql_type} in non-recursive term but type {} overall",
+                at + 1,
+                type_rules::without_modifiers(&column.sql_type)
+            );
+            return Err(Error::new(SqlState::DATATYPE_MISMATCH, message)
+                .with_hint("Cast the output of the non-recursive term to the correct type."));
+        }
+    }
+    Ok((wider != types).then_some(wider))
+}
+
+/// A relation's columns as those of a recursive query: both of its terms have them by their places.
+fn by_place(relation: Relation) -> Result<LogicalPlan> {
+    let columns = relation.columns.iter().enumerate();
+    let expressions = columns.map(|(at, output)| Expr::Column(output.column.clone()).alias(format!("r{at}")));
+    LogicalPlanBuilder::from(relation.plan)
+        .project(expressions.collect::<Vec<_>>())
+        .and_then(LogicalPlanBuilder::build)
+        .map_err(inbound)
 }
 
 /// A plan with one more column: which of the rows equal to it each is.
