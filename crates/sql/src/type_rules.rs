@@ -87,6 +87,7 @@ pub fn without_modifiers(sql_type: &SqlType) -> SqlType {
     match sql_type {
         SqlType::Numeric(_) => SqlType::Numeric(None),
         SqlType::VarChar(_) => SqlType::VarChar(None),
+        SqlType::Array(element) => SqlType::Array(Box::new(without_modifiers(element))),
         other => other.clone(),
     }
 }

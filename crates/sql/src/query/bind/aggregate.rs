@@ -592,9 +592,8 @@ impl Binder<'_> {
                     let sql_type = value.sql_type.clone();
                     return Ok((window.function(2), vec![value, offset], sql_type));
                 };
-                let common = super::coerce::common_type(&value.sql_type, &default.sql_type)
-                    .ok_or_else(|| self.no_function(name, &arguments))?;
-                let common = if common == SqlType::Unknown { SqlType::Text } else { common };
+                let common = self.common_of([&value, &default], name);
+                let common = common.map_err(|_| self.no_function(name, &arguments))?;
                 let (value, default) = (self.coerce(value, &common)?, self.coerce(default, &common)?);
                 Ok((window.function(3), vec![value, offset, default], common))
             }

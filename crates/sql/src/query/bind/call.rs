@@ -1,5 +1,6 @@
 //! Calls of functions.
 
+use super::coerce::beside_unknown;
 use super::{Binder, Flavor, Sight, Typed, parts_of};
 use crate::analysis::{self, BackEnd, Called, Choice, Named, Sense, WrittenCall};
 use crate::functions::resolution::{self, Argument, Unresolved};
@@ -7,7 +8,7 @@ use crate::functions::{Call, Definition, Kind};
 use crate::query::failure::{inbound, unsupported};
 use crate::query::functions::RowFunction;
 use crate::sql_type::SqlType;
-use crate::type_rules::is_integer;
+use crate::type_rules::{Candidate, is_integer};
 use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::expr::Unnest;
 use datafusion::logical_expr::{Case, Expr};
@@ -188,6 +189,18 @@ impl Binder<'_> {
             };
             element = super::coerce::common_type(&element, sql_type)
                 .ok_or_else(|| self.no_function(&definition.name, &arguments))?;
+        }
+        for (argument, kind) in arguments.iter().zip(&kinds) {
+            let candidate = argument.candidate();
+            element = match kind {
+                _ if *candidate.sql_type != SqlType::Unknown => element,
+                Kind::Element | Kind::Compatible => beside_unknown(element, &candidate),
+                // What an array's text says of its elements is known when it is read.
+                Kind::Array | Kind::CompatibleArray => {
+                    beside_unknown(element, &Candidate { text: None, ..candidate })
+                }
+                _ => element,
+            };
         }
         if element == SqlType::Unknown {
             element = SqlType::Text;

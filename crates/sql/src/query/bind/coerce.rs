@@ -5,7 +5,7 @@ use crate::query::arrow_column::{arrow_type, scalar};
 use crate::query::functions::cast::Conversion;
 use crate::sql_type::SqlType;
 use crate::text_format::{self, Fit};
-use crate::type_rules::{self, Candidate, Context, is_integer, is_text, rank};
+use crate::type_rules::{self, ANY_CHAR, Candidate, Context, is_integer, is_text, rank};
 use datafusion::arrow::datatypes::Field;
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Cast, Expr};
@@ -37,7 +37,7 @@ fn with_digits(common: SqlType, left: &SqlType, right: &SqlType) -> Option<SqlTy
 }
 
 /// The type of columns beside a value whose type is unknown: of as many digits as its text has.
-fn beside_unknown(common: SqlType, value: &Candidate<'_>) -> SqlType {
+pub(super) fn beside_unknown(common: SqlType, value: &Candidate<'_>) -> SqlType {
     match (common, value.text) {
         (common, None) if value.is_null => common,
         (SqlType::Numeric(Some((_, scale))), Some(text)) => {
@@ -45,6 +45,17 @@ fn beside_unknown(common: SqlType, value: &Candidate<'_>) -> SqlType {
             SqlType::Numeric(Some((38, scale.max(digits))))
         }
         (common, _) => type_rules::without_modifiers(&common),
+    }
+}
+
+/// The type in which a column is compared with a value whose type is unknown: one in which the value is not cut.
+pub(super) fn compared_with(column: SqlType, value: &Candidate<'_>) -> SqlType {
+    let is_cut = |length: &u32| value.text.is_none_or(|text| text.chars().count() > *length as usize);
+    match &column {
+        _ if *value.sql_type != SqlType::Unknown || value.is_null => column,
+        SqlType::Char(length) if is_cut(length) => ANY_CHAR,
+        SqlType::Char(_) => column,
+        _ => beside_unknown(column, value),
     }
 }
 

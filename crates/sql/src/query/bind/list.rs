@@ -1,9 +1,11 @@
 //! Values in lists: `IN (...)`, and `ANY` and `ALL` of arrays and subqueries.
 
+use super::coerce::compared_with;
 use super::{Binder, Flavor, Typed};
 use crate::analysis::{self, BackEnd};
 use crate::query::failure::unsupported;
 use crate::sql_type::SqlType;
+use crate::type_rules::Candidate;
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::expr::InList;
 use datafusion::scalar::ScalarValue;
@@ -19,6 +21,8 @@ impl Binder<'_> {
         let mut types = items.iter().map(|item| &item.sql_type);
         let common =
             types.try_fold(value.sql_type.clone(), |common, of| super::coerce::common_type(&common, of));
+        let candidates = items.iter().chain([&value]).map(Typed::candidate);
+        let common = common.map(|common| candidates.fold(common, |common, of| compared_with(common, &of)));
         let Some(mut common) = common.filter(|_| !matches!(value.flavor, Flavor::Named(_))) else {
             let equal = items.into_iter().map(|item| self.operator(value.clone(), "=", item));
             let equal = equal.collect::<Result<_>>()?;
@@ -62,9 +66,14 @@ impl Binder<'_> {
             _ => value,
         };
         let element = match &array.sql_type {
-            SqlType::Array(element) if value.sql_type == SqlType::Unknown => element.as_ref().clone(),
+            SqlType::Array(element) if value.sql_type == SqlType::Unknown => {
+                compared_with(element.as_ref().clone(), &value.candidate())
+            }
             SqlType::Unknown if value.sql_type == SqlType::Unknown => SqlType::Text,
-            SqlType::Unknown => value.sql_type.clone(),
+            // What an array's text says of its elements is known when it is read.
+            SqlType::Unknown => {
+                compared_with(value.sql_type.clone(), &Candidate { text: None, ..array.candidate() })
+            }
             SqlType::Array(element) => {
                 let one = Typed::new(array.expr.clone(), element.as_ref().clone());
                 analysis::resolved::<Self>(name, &[&value, &one])?;
