@@ -113,6 +113,13 @@ impl Binder<'_> {
                 if !is_array {
                     return Ok(None);
                 }
+                // What has no type is an array too, beside one.
+                if [left, right]
+                    .iter()
+                    .any(|side| matches!(***side, Expr::Value(ref value) if is_unknown(value)))
+                {
+                    return beyond("an array as a text");
+                }
                 let name = match (self.is_array(left), self.is_array(right)) {
                     (true, false) => "array_append",
                     (false, true) => "array_prepend",
@@ -258,4 +265,10 @@ fn zero_of(data_type: DataType) -> Expression {
         DataType::Timestamp => tree::literal(&Value::Timestamp(0), data_type),
         _ => tree::cast(tree::integer(0), data_type),
     }
+}
+
+/// Whether a literal or parameter says of no type that it is of it.
+fn is_unknown(value: &ast::ValueWithSpan) -> bool {
+    use ast::Value as V;
+    !matches!(value.value, V::Number(..) | V::Boolean(_))
 }
