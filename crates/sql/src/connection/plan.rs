@@ -57,7 +57,7 @@ pub(super) enum Body {
     SkipLocked(Box<SkipLocked>),
     /// What `EXPLAIN` shows.
     Explanation(Explanation),
-    /// Something else: what [`Command`] says.
+    /// Something else: what [`Command`](crate::parse::Command) says.
     Other,
 }
 

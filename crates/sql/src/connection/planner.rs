@@ -230,7 +230,6 @@ impl Lowered {
     }
 }
 
-/// The locks of tables by their names, each in its strongest mode, always in the same order.
 /// A statement whose functions are not given parameters of type `void`: drivers pass these in the places of output
 /// parameters, as PostgreSQL allows.
 fn without_void<'s>(statement: &'s ast::Statement, given: &[SqlType]) -> Cow<'s, ast::Statement> {
@@ -281,6 +280,7 @@ impl VisitorMut for WithoutVoid<'_> {
     }
 }
 
+/// The locks of tables by their names, each in its strongest mode, always in the same order.
 fn lock_keys<'n>(
     catalog: &Catalog,
     names: impl Iterator<Item = (&'n ObjectName, LockMode)>,

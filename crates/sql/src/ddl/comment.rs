@@ -4,6 +4,7 @@ use crate::catalog::store::{Change, Object};
 use crate::catalog::{Oid, Table, extension, folded, parts};
 use crate::connection::Connection;
 use crate::pg_catalog;
+use crate::sql_type::SqlType;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 
@@ -59,9 +60,10 @@ impl Connection {
                 extension::oid_of(&catalog, &name).ok_or_else(|| missing(b"42704", shown))
             }
             "TYPE" => {
-                let found = crate::sql_type::SqlType::of_name(&parts(name)?.1);
-                let oid = found.map(|sql_type| pg_catalog::server::type_oid(&sql_type.internal_name()));
-                oid.filter(|oid| *oid != 0).ok_or_else(|| missing(b"42704", quoted_type(name)))
+                let (shown, name) = quoted()?;
+                let oid = SqlType::of_name(&name)
+                    .map(|sql_type| pg_catalog::server::type_oid(&sql_type.internal_name()));
+                oid.filter(|oid| *oid != 0).ok_or_else(|| missing(b"42704", shown))
             }
             _ => match catalog.relation(name)? {
                 Some(relation) => Ok(relation.oid()),
@@ -140,8 +142,4 @@ fn within(name: &ast::ObjectName) -> (ast::ObjectName, String) {
     let mut of = name.clone();
     let own = of.0.pop().and_then(|part| part.as_ident().map(folded)).unwrap_or_default();
     (of, own)
-}
-
-fn quoted_type(name: &ast::ObjectName) -> String {
-    format!("\"{name}\"")
 }

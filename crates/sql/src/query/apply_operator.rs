@@ -1,7 +1,7 @@
 //! The operator of [`Apply`]: a subquery for each row.
 
 use crate::query::apply::{Apply, Wanted, has_outputs, named};
-use crate::query::failure::{internal, outbound};
+use crate::query::failure::outbound;
 use crate::query::leaf::Run;
 use crate::query::outer_reference::references;
 use async_trait::async_trait;
@@ -170,7 +170,7 @@ async fn apply_batch(
                 };
                 // Each is a query of its own: others have their turn between them.
                 yield_now().await;
-                let result = run_apart(&plan, context).await?;
+                let result = (Run::of(context)?.apart)(&plan, context.clone()).await?;
                 if results.len() < KEPT {
                     results.insert(values, result.clone());
                 }
@@ -274,11 +274,4 @@ fn bound(plan: &LogicalPlan, columns: &[Column], values: &[ScalarValue]) -> Fusi
         })
     })?;
     Ok(changed.data)
-}
-
-/// Runs a plan that stands by itself now.
-async fn run_apart(plan: &LogicalPlan, context: &Arc<TaskContext>) -> FusionResult<RecordBatch> {
-    let run = context.session_config().get_extension::<Run>();
-    let run = run.ok_or_else(|| outbound(internal("a query of nobody")))?;
-    (run.apart)(plan, context.clone()).await
 }

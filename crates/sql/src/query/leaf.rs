@@ -47,6 +47,14 @@ pub(super) struct Run {
         for<'p> fn(&'p LogicalPlan, Arc<TaskContext>) -> BoxFuture<'p, FusionResult<RecordBatch>>,
 }
 
+impl Run {
+    /// What operators of a context read from.
+    pub(super) fn of(context: &TaskContext) -> FusionResult<Arc<Run>> {
+        let run = context.session_config().get_extension::<Run>();
+        run.ok_or_else(|| outbound(internal("a query of nobody")))
+    }
+}
+
 /// What is read.
 #[derive(Clone)]
 pub(super) enum Leaf {

@@ -5,7 +5,7 @@ use crate::query::apply::{is_left, unfold};
 use crate::query::apply_operator::ApplyPlanner;
 use crate::query::claims::check::CheckedPlan;
 use crate::query::extent::Extent;
-use crate::query::failure::{inbound, internal, outbound, unsupported};
+use crate::query::failure::{inbound, outbound, unsupported};
 use crate::query::heeding::{last_rule, operator_rules, rules};
 use crate::query::leaf::Run;
 use crate::query::operator_memory::OperatorMemory;
@@ -178,9 +178,7 @@ pub(super) fn run(
 /// Plans and runs what an operator has found to be asked.
 fn run_apart(plan: &LogicalPlan, context: Arc<TaskContext>) -> BoxFuture<'_, FusionResult<RecordBatch>> {
     Box::pin(async move {
-        let run = context.session_config().get_extension::<Run>();
-        let run = run.ok_or_else(|| outbound(internal("a query of nobody")))?;
-        let operators = operators(plan, &run.memory).await.map_err(outbound)?;
+        let operators = operators(plan, &Run::of(&context)?.memory).await.map_err(outbound)?;
         let schema = operators.schema();
         let batches: Vec<RecordBatch> =
             self::run(operators, context).map_err(outbound)?.try_collect().await?;

@@ -1,7 +1,7 @@
 //! Calls of functions.
 
 use super::coerce::beside_unknown;
-use super::{Binder, Flavor, Sight, Typed, parts_of};
+use super::{Binder, Flavor, Sight, Typed};
 use crate::analysis::{self, BackEnd, Called, Choice, Named, Sense, WrittenCall};
 use crate::functions::resolution::{self, Argument, Unresolved};
 use crate::functions::{Call, Definition, Kind};
@@ -22,7 +22,8 @@ pub(super) const WHOLE_ROW: &str = "fabius_row_json";
 impl Binder<'_> {
     /// A call as it is written.
     pub(super) fn call(&mut self, call: &ast::Function) -> Result<Typed> {
-        let path = parts_of(&call.name);
+        let written = WrittenCall::of(call)?;
+        let path = written.path();
         let (schema, name) = match path.as_slice() {
             [name] => (None, name.clone()),
             [schema, name] => (Some(schema.clone()), name.clone()),
@@ -32,7 +33,6 @@ impl Binder<'_> {
         if name == "current_time" && schema.is_none() && matches!(call.args, ast::FunctionArguments::None) {
             return self.function("localtime", Vec::new());
         }
-        let written = WrittenCall::of(call)?;
         if let Some(query) = written.query() {
             if name != "array" {
                 return Err(unsupported(format!("a subquery as the arguments of {name} is not supported")));
