@@ -12,7 +12,8 @@
 //! 0  value  env
 //! ```
 //!
-//! This holds for tests and examples of a crate too: what a test needs from above belongs above.
+//! This holds for tests and examples of a crate too: what a test needs from above belongs above. What tests stand on
+//! (`testing`) is used by tests alone.
 
 use super::exception::SAME_FLOOR;
 use super::{Finding, Tree};
@@ -39,6 +40,12 @@ const FLOORS: &[(&str, u8)] = &[
 
 /// The floor of every crate whose folder begins with `engine-`.
 const ENGINES: u8 = 4;
+
+/// What tests stand on.
+const TESTING: &str = "fabius-testing";
+
+/// Crates that are for tests themselves.
+const TESTS: &[&str] = &["fuzz"];
 
 /// Tables of a manifest that name crates it uses.
 const DEPENDENCIES: &[&str] = &["dependencies", "dev-dependencies", "build-dependencies"];
@@ -79,6 +86,12 @@ impl Crate<'_> {
         uses
     }
 
+    /// Whether what is shipped of it uses a package.
+    fn ships(&self, package: &str) -> bool {
+        let shipped = self.manifest.get("dependencies").and_then(Value::as_table);
+        shipped.is_some_and(|shipped| shipped.contains_key(package))
+    }
+
     /// The line that begins with a dependency's key.
     fn line_of(&self, key: &str) -> usize {
         let begins = |line: &str| {
@@ -112,6 +125,11 @@ fn judge(tree: &Tree, exceptions: &[(&str, &str, &str)]) -> Vec<Finding> {
     }
     let mut needed = vec![false; exceptions.len()];
     for from in &crates {
+        if from.ships(TESTING) && !TESTS.contains(&from.folder) {
+            let what = format!("{} is shipped with {TESTING}, which is for tests", from.folder);
+            let line = from.line_of(TESTING);
+            findings.push(Finding::new(from.path, line, what, "move it to [dev-dependencies]"));
+        }
         let Some(from_floor) = floor(from.folder) else {
             let what = format!("crate {} stands on no floor", from.folder);
             findings.push(Finding::new(from.path, 1, what, "give it one in xtask/src/tidy/floor.rs"));
@@ -188,6 +206,16 @@ mod tests {
         let across = with("engine-2pl", "[dependencies]\nfabius-engine-lazy.workspace = true\n");
         assert_eq!(found(&across, &[]).len(), 1);
         assert_eq!(found(&across, &[("engine-2pl", "engine-lazy", "because")]), [""; 0]);
+    }
+
+    /// Goal: what tests stand on is not shipped.
+    #[test]
+    fn testing_is_for_tests() {
+        let with = |rest| found(&[("testing", ""), ("engine-lazy", rest)], &[]);
+        assert_eq!(with("[dev-dependencies]\nfabius-testing.workspace = true\n"), [""; 0]);
+        let expected = "crates/engine-lazy/Cargo.toml:4: engine-lazy is shipped with fabius-testing, which is for \
+                        tests; move it to [dev-dependencies]";
+        assert_eq!(with("[dependencies]\nfabius-testing.workspace = true\n"), [expected]);
     }
 
     /// Goal: a new crate is given a floor before it is used, and an exception goes when its reason does.
