@@ -10,6 +10,7 @@ use crate::analysis;
 use crate::catalog::column_path;
 use crate::lowered::OutputColumn;
 use crate::sql_type::SqlType;
+use crate::type_rules::without_modifiers;
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::Span;
 use fabius_program::syntax::tree::{
@@ -143,6 +144,9 @@ impl Binder<'_> {
             ("array_prepend", [value, array]) => (array, value, true),
             ("array_cat", [one, other]) => {
                 let (one, other) = (self.list(one)?, self.list(other)?);
+                if one.element != other.element {
+                    return beyond("joining arrays of two types");
+                }
                 let made = self.new_list(&one.element);
                 self.append_all(&made.name, &one.name);
                 self.append_all(&made.name, &other.name);
@@ -151,6 +155,9 @@ impl Binder<'_> {
             _ => return Ok(None),
         };
         let list = self.list(array)?;
+        if list.element != without_modifiers(&list.element) {
+            return beyond("joining to an array whose elements have a length or digits");
+        }
         let value = self.operand(value)?;
         if matches!(value.sql_type, SqlType::Array(_)) {
             return beyond("joining an array that is computed");

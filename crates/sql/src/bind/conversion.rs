@@ -216,9 +216,14 @@ impl Binder<'_> {
         let place = bound.place;
         let constant = |value| Ok(Some(Bound::constant(value, to.clone(), DataType::TEXT).at(place)));
         let is_alike = match (&bound.sql_type, to) {
-            (SqlType::Array(from), SqlType::Array(to)) => category(from) == category(to),
+            (SqlType::Array(from), SqlType::Array(to)) => fits_as_text(from, to),
             (from, to) => from == to,
         };
+        let is_array = matches!((&bound.sql_type, to), (SqlType::Array(_), SqlType::Array(_)))
+            && type_rules::converts(&bound.sql_type, to, Context::Assignment);
+        if is_array && !is_alike && matches!(bound.known, Known::Computed) {
+            return beyond(format!("{} as {to}", bound.sql_type));
+        }
         match &bound.known {
             _ if bound.is_null() => constant(Value::Null),
             Known::Literal(Some(quoted)) => {
@@ -264,6 +269,15 @@ impl Binder<'_> {
         }
         Ok((unified, to))
     }
+}
+
+/// Whether the text of every value of one type is that of a value of another: none is too long, none has more digits.
+fn fits_as_text(from: &SqlType, to: &SqlType) -> bool {
+    let is_free = |of: &SqlType| matches!(of, SqlType::Text | SqlType::VarChar(None));
+    let is_wider = type_rules::is_integer(from) && type_rules::is_integer(to);
+    from == to
+        || is_free(to) && (is_free(from) || matches!(from, SqlType::VarChar(_)))
+        || is_wider && type_rules::rank(from) <= type_rules::rank(to)
 }
 
 fn cast(bound: &Bound, data_type: DataType) -> fabius_program::syntax::tree::Expression {
