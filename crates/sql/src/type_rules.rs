@@ -87,8 +87,15 @@ pub fn without_modifiers(sql_type: &SqlType) -> SqlType {
     match sql_type {
         SqlType::Numeric(_) => SqlType::Numeric(None),
         SqlType::VarChar(_) => SqlType::VarChar(None),
-        SqlType::Array(element) => SqlType::Array(Box::new(without_modifiers(element))),
         other => other.clone(),
+    }
+}
+
+/// The type without modifiers, nor those of elements: what a value has that does not say.
+pub fn unbounded(sql_type: &SqlType) -> SqlType {
+    match sql_type {
+        SqlType::Array(element) => SqlType::Array(Box::new(unbounded(element))),
+        other => without_modifiers(other),
     }
 }
 

@@ -44,7 +44,7 @@ pub(super) fn beside_unknown(common: SqlType, value: &Candidate<'_>) -> SqlType 
             let digits = Decimal::parse(text).map_or(0, |number| number.scale);
             SqlType::Numeric(Some((38, scale.max(digits))))
         }
-        (common, _) => type_rules::without_modifiers(&common),
+        (common, _) => type_rules::unbounded(&common),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::functions::{Definition, Kind};
 use crate::query::failure::internal;
 use crate::query::functions::operator::{Arithmetic, numeric_result};
 use crate::sql_type::{QUOTIENT, SqlType};
-use crate::type_rules::{ANY_CHAR, common, is_number, is_text, without_modifiers};
+use crate::type_rules::{ANY_CHAR, common, is_number, is_text, unbounded};
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use fabius_value::Result;
 
@@ -127,7 +127,7 @@ fn compared_as(operator: &Definition, left: &SqlType, right: &SqlType) -> SqlTyp
         }
         // The text of an array does not have the length or digits of another's elements.
         _ if *left == T::Unknown || *right == T::Unknown => {
-            operand_type(left, right).map_or(T::Text, |common| without_modifiers(&common))
+            operand_type(left, right).map_or(T::Text, |common| unbounded(&common))
         }
         _ => operand_type(left, right).unwrap_or(T::Text),
     }
