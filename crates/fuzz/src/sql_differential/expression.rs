@@ -85,7 +85,7 @@ impl Generator<'_> {
     }
 
     /// An expression that says which type it has.
-    fn typed(&mut self, of: ValueType) -> Node {
+    pub(super) fn typed(&mut self, of: ValueType) -> Node {
         let was_typed = std::mem::replace(&mut self.is_typed, true);
         let expression = self.expression(of);
         self.is_typed = was_typed;
@@ -93,7 +93,7 @@ impl Generator<'_> {
     }
 
     /// An expression that need not say which type it has, for it stands beside one that does.
-    fn beside(&mut self, of: ValueType) -> Node {
+    pub(super) fn beside(&mut self, of: ValueType) -> Node {
         if of == ValueType::Char || !self.chance(1, 4) {
             return self.expression(of);
         }

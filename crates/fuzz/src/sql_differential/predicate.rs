@@ -100,9 +100,9 @@ impl Generator<'_> {
 
     fn in_list(&mut self) -> Node {
         let of = self.type_with(ValueType::has_equality);
-        let value = self.expression(of);
+        let value = self.typed(of);
         let count = 1 + self.below(3);
-        let list = (0..count).map(|_| self.expression(of)).collect();
+        let list = (0..count).map(|_| self.beside(of)).collect();
         let word = self.one_of(&["IN", "NOT IN"]);
         Node::expression(Boolean, "({} {} ({}))", [value, Node::text(word), Node::list(list)])
     }
