@@ -70,6 +70,8 @@ impl Connection {
             let mut seen = std::collections::HashSet::new();
             rows.retain(|row| seen.insert(format!("{:?}", row.get(..write.key))));
         }
+        let style = self.text_style();
+        rows.iter_mut().try_for_each(|row| write.convert(row, &style))?;
         let returned = write.returned.map(|from| rows.iter_mut().map(|row| row.split_off(from)).collect());
         let written = self.write_rows(catalog, (&write.write, parameters), rows, false).await?;
         Ok(Written { returned: returned.unwrap_or(written.returned), ..written })

@@ -1,6 +1,6 @@
 //! `UPDATE` and `DELETE` that are no programs: a query finds the rows and their new values, a program writes them.
 
-use super::write_query::WriteQuery;
+use super::write_query::{WriteQuery, stored_types};
 use crate::bind::{RowsOf, lower_delete_rows, lower_update_rows};
 use crate::bulk_write::BulkWrite;
 use crate::catalog::{Catalog, ROW_NUMBER, Table, folded};
@@ -9,7 +9,6 @@ use crate::parse::tokens::Tokens;
 use crate::parse::written::{quoted, written, written_ident, written_name};
 use crate::query;
 use crate::session_facts::SessionFacts;
-use crate::sql_type::SqlType;
 use fabius::Database;
 use fabius_program::syntax::Source;
 use fabius_value::{Error, Result, SqlState};
@@ -293,11 +292,7 @@ impl WriteQuery {
                 // It follows from the others; that it is given DEFAULT was seen when the statement was bound.
                 continue;
             }
-            let mut value = written(&crate::bind::typed(&value, &table.columns[place]));
-            if super::write_query::is_moment(&table.columns[place].sql_type) {
-                // By the session's clock, which programs do not have.
-                value = format!("CAST(({value}) AS {})", table.columns[place].sql_type);
-            }
+            let value = written(&crate::bind::typed(&value, &table.columns[place]));
             assignments_by_name.insert(name, format!("CAST(({value}) AS {})", table.columns[place].sql_type));
             columns.push(place);
             values.push(value);
@@ -328,18 +323,18 @@ impl WriteQuery {
         let query = select(with, &values, &tables, update.selection.as_ref())?;
         let query = query::plan(&query, catalog, types, session)?;
         let key = target.key.len();
-        let given: Vec<SqlType> =
-            query.columns.iter().take(width).skip(key).map(|column| column.sql_type.clone()).collect();
+        let stored = stored_types(&query.columns[key..width], &columns, table);
         let rows = RowsOf {
             table,
             alias: target.alias.clone(),
             columns: &columns,
-            types: &given,
+            types: &stored,
             conflict: None,
             returning: None,
         };
         let source = Arc::new(Source::new("UPDATE", "statement"));
-        let write = BulkWrite::of(database, lower_update_rows(&rows, &source, catalog)?, Vec::new(), &given)?;
+        let write =
+            BulkWrite::of(database, lower_update_rows(&rows, &source, catalog)?, Vec::new(), &stored)?;
         let returned = returning.map(|_| width);
         Ok(WriteQuery { write, query, table: table.name.clone(), tag: "UPDATE", key, returned })
     }

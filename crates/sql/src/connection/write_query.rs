@@ -4,15 +4,16 @@ use crate::bind;
 use crate::bind::RowsOf;
 use crate::bulk_write::BulkWrite;
 use crate::catalog::{Catalog, ObjectName, Table, folded};
+use crate::conversion;
 use crate::lowered::{OutputColumn, Shape};
 use crate::parameter_types::ParameterTypes;
-use crate::parse::tokens::Tokens;
-use crate::parse::written::written;
 use crate::query::{self, QueryPlan};
 use crate::session_facts::SessionFacts;
 use crate::sql_type::SqlType;
+use crate::text_format::{Fit, TextStyle};
+use crate::type_rules::{self, Context};
 use fabius::Database;
-use fabius_value::{Error, Result, SqlState};
+use fabius_value::{Error, Result, SqlState, Value};
 use sqlparser::ast::{self, VisitMut, VisitorMut};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -146,28 +147,32 @@ impl WriteQuery {
         }
         places.truncate(query.columns.len());
         bind::refuse_given(places.iter().map(|place| &table.columns[*place]))?;
-        let differs = |(column, place): (&OutputColumn, &usize)| {
-            let wanted = &table.columns[*place].sql_type;
-            column.sql_type != *wanted && is_moment(&column.sql_type) && is_moment(wanted)
-        };
-        let query = match query.columns.iter().zip(&places).any(differs) {
-            true => {
-                let source = by_the_clock(&source, &places, table)?;
-                query::plan(&source, catalog, types, session)?
-            }
-            false => query,
-        };
-        let given: Vec<SqlType> = query.columns.iter().map(|column| column.sql_type.clone()).collect();
+        let stored = stored_types(&query.columns, &places, table);
         let rows = RowsOf {
             table,
             alias: insert.table_alias.as_ref().map(|alias| folded(&alias.alias)),
             columns: &places,
-            types: &given,
+            types: &stored,
             conflict: insert.on.as_ref(),
             returning: insert.returning.as_deref(),
         };
         let write = BulkWrite::insert(database, catalog, &rows, types)?;
         Ok(WriteQuery { write, query, table: table.name.clone(), tag: "INSERT 0", key: 0, returned: None })
+    }
+
+    /// Converts the values of a row that the query has given to the types in which they are written, by the session's
+    /// clock, which programs do not have.
+    ///
+    /// # Errors
+    /// What PostgreSQL says of a value that does not fit.
+    pub(super) fn convert(&self, row: &mut [Value], style: &TextStyle) -> Result<()> {
+        let given = self.query.columns.iter().map(|column| &column.sql_type);
+        for ((value, from), to) in row.iter_mut().zip(given).skip(self.key).zip(&self.write.types) {
+            if from != to {
+                *value = conversion::convert(value, from, to, style, Fit::Store)?;
+            }
+        }
+        Ok(())
     }
 
     /// Tables that it reads.
@@ -192,22 +197,13 @@ impl WriteQuery {
     }
 }
 
-/// Whether a type's values depend on the session's clock when they become others.
-pub(super) fn is_moment(sql_type: &SqlType) -> bool {
-    matches!(sql_type, SqlType::Date | SqlType::Time | SqlType::Timestamp | SqlType::TimestampTz)
-}
-
-/// A query whose moments are of the columns' types, by the session's clock, which programs do not have.
-fn by_the_clock(source: &ast::Query, places: &[usize], table: &Table) -> Result<ast::Query> {
-    let names: Vec<String> = (0..places.len()).map(|at| format!("c{at}")).collect();
-    let values = names.iter().zip(places).map(|(name, place)| match &table.columns[*place].sql_type {
-        moment if is_moment(moment) => format!("CAST({name} AS {moment})"),
-        _ => name.clone(),
+/// The types that values of a query have once they are converted for the columns that they are assigned to: the columns'
+/// own. What does not convert stays what it is; the program says so.
+pub(super) fn stored_types(given: &[OutputColumn], places: &[usize], table: &Table) -> Vec<SqlType> {
+    let stored = given.iter().zip(places).map(|(given, place)| {
+        let column = &table.columns[*place].sql_type;
+        let converts = type_rules::converts(&given.sql_type, column, Context::Assignment);
+        if converts { column } else { &given.sql_type }.clone()
     });
-    let values = values.collect::<Vec<_>>().join(", ");
-    let text = format!("SELECT {values} FROM ({}) AS source ({})", written(source), names.join(", "));
-    match Tokens::of(&text)?.sql()? {
-        ast::Statement::Query(query) => Ok(*query),
-        _ => Err(Error::new(SqlState(*b"XX000"), "a query is none")),
-    }
+    stored.collect()
 }
