@@ -65,7 +65,8 @@ fn computed<E: BackEnd>(end: &mut E, whole: &Expr, sense: Sense) -> Result<E::Va
             like(end, expr, pattern, escape_char.as_ref(), (true, *negated))
         }
         Expr::SimilarTo { negated, expr, pattern, escape_char } => {
-            let mut arguments = vec![end.value(expr)?, end.value(pattern)?];
+            let (text, pattern) = (end.value(expr)?, end.value(pattern)?);
+            let mut arguments = vec![operator::with_blanks(end, text)?, pattern];
             if let Some(escape) = escape_char {
                 arguments.push(end.literal(escape)?);
             }

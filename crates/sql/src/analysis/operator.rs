@@ -1,6 +1,7 @@
 //! Operators: which of the table is meant, and what it is to a back end.
 
 use super::back_end::{BackEnd, Comparison, Like, Sense};
+use super::function::function;
 use crate::functions::operator::{self, BuiltIn, like_symbol};
 use crate::functions::{Body, Definition, Kind};
 use crate::sql_type::SqlType;
@@ -16,6 +17,7 @@ pub(crate) fn infix<E: BackEnd>(
 ) -> Result<E::Value, E::Stop> {
     let [left, right] = end.paired(left, right)?;
     let operator = resolved::<E>(symbol, &[&left, &right])?;
+    let left = if is_pattern_match(operator, symbol) { with_blanks(end, left)? } else { left };
     match operator.body {
         Body::BuiltIn(BuiltIn::Comparison) => {
             let comparison = Comparison::of_symbol(symbol).unwrap_or(Comparison::Equal);
@@ -69,9 +71,25 @@ pub(super) fn like<E: BackEnd>(
     let symbol = like_symbol(like.ignores_case, like.is_negated);
     let operator = resolved::<E>(symbol, &[&text, &like.pattern])?;
     match (operator.body, &like.escape) {
-        (Body::BuiltIn(_), _) => end.like(text, like),
+        (Body::BuiltIn(_), _) => {
+            let text = with_blanks(end, text)?;
+            end.like(text, like)
+        }
         (_, None) => end.apply(operator, vec![text, like.pattern]),
         (_, Some(_)) => Err(end.declined("LIKE of bytes with another escape".into())),
+    }
+}
+
+fn is_pattern_match(operator: &Definition, symbol: &str) -> bool {
+    matches!(operator.body, Body::BuiltIn(BuiltIn::Like { .. }))
+        || matches!(symbol, "~" | "~*" | "!~" | "!~*")
+}
+
+/// What a pattern is compared with: a `character` with all its blanks, which do not count elsewhere.
+pub(super) fn with_blanks<E: BackEnd>(end: &mut E, text: E::Value) -> Result<E::Value, E::Stop> {
+    match E::argument_of(&text).sql_type {
+        SqlType::Char(_) => function(end, "fabius_with_blanks", vec![text]),
+        _ => Ok(text),
     }
 }
 

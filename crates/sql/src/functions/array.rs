@@ -113,6 +113,12 @@ pub fn definitions() -> Vec<Definition> {
         }),
         define("fabius_percentile_cont(float8[], float8) float8", |a, _| between(&elements_at(a, 0), &a[1])),
         define("fabius_percentile_cont(float8[], float8[]) float8[]", |a, _| each_share(a, between)),
+        define("fabius_percentile_cont(interval[], float8) interval", |a, _| {
+            between_intervals(&elements_at(a, 0), &a[1])
+        }),
+        define("fabius_percentile_cont(interval[], float8[]) interval[]", |a, _| {
+            each_share(a, between_intervals)
+        }),
         define("fabius_percentile_disc(anyarray, float8) anyelement", |a, _| {
             first_from(&elements_at(a, 0), &a[1])
         }),
@@ -223,14 +229,31 @@ fn each_share(a: &[Value], percentile: fn(&[Value], &Value) -> Result<Value>) ->
 
 /// The number that has a share of sorted numbers below it, between two of them if it falls there.
 fn between(elements: &[Value], value: &Value) -> Result<Value> {
-    let place = share(value)? * (elements.len().max(1) - 1) as f64;
-    let at = |place: f64| {
-        elements.get(place as usize).map(|value| super::double_at(std::slice::from_ref(value), 0))
-    };
-    let (Some(low), Some(high)) = (at(place.floor()), at(place.ceil())) else {
+    let number = |value: &Value| super::double_at(std::slice::from_ref(value), 0);
+    let found = neighbours(elements, value)?.map(|(low, high, part)| {
+        let (low, high) = (number(low), number(high));
+        Value::Double(low + (high - low) * part)
+    });
+    Ok(found.unwrap_or_default())
+}
+
+/// As [`between`], of intervals.
+fn between_intervals(elements: &[Value], value: &Value) -> Result<Value> {
+    let Some((low, high, part)) = neighbours(elements, value)? else { return Ok(Value::Null) };
+    let (Some(low), Some(high)) = (Interval::of_value(low), Interval::of_value(high)) else {
         return Ok(Value::Null);
     };
-    Ok(Value::Double(low + (high - low) * place.fract()))
+    low.checked_neg()
+        .and_then(|negated| high.checked_add(negated)?.scaled(|field| field * part)?.checked_add(low))
+        .map(Interval::into_value)
+        .ok_or_else(|| Error::new(SqlState::DATETIME_OVERFLOW, "interval out of range"))
+}
+
+/// The sorted values on both sides of a share of them, and how much of the way between them it is.
+fn neighbours<'e>(elements: &'e [Value], value: &Value) -> Result<Option<(&'e Value, &'e Value, f64)>> {
+    let place = share(value)? * (elements.len().max(1) - 1) as f64;
+    let at = |place: f64| elements.get(place as usize);
+    Ok(at(place.floor()).zip(at(place.ceil())).map(|(low, high)| (low, high, place.fract())))
 }
 
 /// The first of sorted values that has a share of them at or before it.

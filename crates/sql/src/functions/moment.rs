@@ -113,14 +113,12 @@ pub fn definitions() -> Vec<Definition> {
             moment.map(Value::Timestamp).ok_or_else(|| calendar::out_of_range("timestamp"))
         }),
         define("to_number(text, text) numeric", |a, call| {
-            let digits: String =
-                text_at(a, 0).chars().filter(|c| c.is_ascii_digit() || matches!(c, '.' | '-')).collect();
-            let decimal = Decimal::parse(&digits).and_then(|d| d.rescale(call.returns.scale()));
+            let number = number_by_format(text_at(a, 0), text_at(a, 1));
+            let decimal = Decimal::parse(&number).and_then(|d| d.rescale(call.returns.scale()));
             decimal.map(Value::Numeric).ok_or_else(|| {
-                Error::new(
-                    SqlState::INVALID_TEXT,
-                    format!("invalid input syntax for type numeric: \"{digits}\""),
-                )
+                // PostgreSQL shows the place that it keeps for a sign.
+                let message = format!("invalid input syntax for type numeric: \"{number:1}\"");
+                Error::new(SqlState::INVALID_TEXT, message)
             })
         }),
         define("make_date(int, int, int) date", |a, _| {
@@ -180,6 +178,28 @@ pub fn definitions() -> Vec<Definition> {
         define("fabius_series(timestamp, timestamp, interval) timestamp[]", series),
         define("fabius_series(timestamptz, timestamptz, interval) timestamptz[]", series),
     ]
+}
+
+/// The number that a text has by a format of `to_number`: a sign anywhere, as many digits as the format has places for,
+/// and a point if it has one.
+fn number_by_format(text: &str, format: &str) -> String {
+    let format = format.to_ascii_uppercase();
+    let has_point = format.contains(['.', 'D']);
+    let is_negative = text.contains('-') || format.contains("PR") && text.contains('<');
+    let mut places = format.chars().filter(|c| matches!(c, '9' | '0')).count();
+    let mut number = String::new();
+    for character in text.chars() {
+        match character {
+            '0'..='9' if places > 0 => {
+                number.push(character);
+                places -= 1;
+            }
+            '.' if !has_point => break,
+            '.' if !number.contains('.') => number.push('.'),
+            _ => {}
+        }
+    }
+    if is_negative { format!("-{number}") } else { number }
 }
 
 /// The operators of dates, times and intervals.

@@ -2,7 +2,7 @@
 
 use super::regular_expression::{captured, pattern, similar_pattern, split_at_matches};
 use super::{Call, Definition, array_of, define, elements_at, integer_at, of_programs, text_at, truth_at};
-use crate::text_format::cast_text;
+use crate::text_format::{cast_text, text};
 use fabius_program::ir::Function;
 use fabius_value::{Error, Result, SqlState, Value};
 use md5::Digest;
@@ -24,6 +24,9 @@ pub fn definitions() -> Vec<Definition> {
         define("character_length(text) int", |a, _| Ok(Value::Int(text_at(a, 0).chars().count() as i32)))
             .in_programs("length"),
         of_programs("octet_length(text) int", Function::OctetLength),
+        define("octet_length(bpchar) int", |a, call| Ok(Value::Int(with_blanks(a, call).len() as i32))),
+        // What a pattern is compared with.
+        define("fabius_with_blanks(any) text", |a, call| Ok(Value::Text(with_blanks(a, call)))),
         define("octet_length(bytea) int", |a, _| Ok(Value::Int(bytes_at(a, 0).len() as i32))),
         define("bit_length(text) int", |a, _| Ok(Value::Int(text_at(a, 0).len() as i32 * 8))),
         of_programs("reverse(text) text", Function::Reverse),
@@ -396,13 +399,14 @@ fn with_backslashes(pattern: &str, escape: &str) -> String {
 }
 
 fn joined(arguments: &[Value], call: &Call, from: usize, separator: &str) -> String {
-    let texts = arguments.iter().zip(&call.types).skip(from).filter(|(value, _)| !value.is_null()).map(
-        |(value, sql_type)| match value {
-            Value::Boolean(value) => if *value { "t" } else { "f" }.to_string(),
-            value => cast_text(value, sql_type, &call.environment.style),
-        },
-    );
+    let texts = arguments.iter().zip(&call.types).skip(from);
+    let texts = texts.filter_map(|(value, sql_type)| text(value, sql_type, &call.environment.style));
     texts.collect::<Vec<_>>().join(separator)
+}
+
+/// A `character` with the blanks at its end, which count only here and there.
+fn with_blanks(a: &[Value], call: &Call) -> String {
+    call.types.first().and_then(|sql_type| text(&a[0], sql_type, &call.environment.style)).unwrap_or_default()
 }
 
 fn substring(a: &[Value], _: &Call) -> Result<Value> {
@@ -550,7 +554,7 @@ fn format_text(a: &[Value], call: &Call) -> Result<Value> {
         let value = a
             .get(next)
             .ok_or_else(|| Error::new(SqlState::INVALID_PARAMETER, "too few arguments for format()"))?;
-        let text = call.types.get(next).map(|sql_type| cast_text(value, sql_type, &call.environment.style));
+        let text = call.types.get(next).and_then(|sql_type| text(value, sql_type, &call.environment.style));
         let text = text.unwrap_or_default();
         next += 1;
         let text = match kind {

@@ -14,6 +14,7 @@
 //! | `= ANY ((SELECT 1))` | `= ANY (SELECT 1)`: a query, however often it is enclosed |
 //! | `ROLLUP ((SELECT 1), (a) + 1)` | `ROLLUP (((SELECT 1)), ((a) + 1))` |
 //! | `IN ((SELECT 1), 2)` | `IN (CASE WHEN TRUE THEN (SELECT 1) END, 2)` |
+//! | `j ->-1` | `j -> -1` |
 //! | `integer ARRAY` | `integer[]` |
 //! | `IDENTITY (START 5 INCREMENT 2)` | `IDENTITY (INCREMENT 2 START 5)`: an order that is fixed |
 //! | `INSERT INTO t (a) OVERRIDING SYSTEM VALUE` | `INSERT OVERWRITE INTO TABLE t (a)`: words that no system has together |
@@ -31,7 +32,10 @@ pub(super) fn usual(tokens: &mut Vec<TokenWithSpan>) -> Result<(), Adjacent> {
     let mut at = 0;
     while at < tokens.len() {
         match word(tokens, at).as_deref() {
-            None => joined(tokens, at)?,
+            None => {
+                split_operator(tokens, at);
+                joined(tokens, at)?;
+            }
             Some("OPERATOR")
                 if words(tokens, at + 2, &["PG_CATALOG"])
                     && is(tokens, at + 1, &Token::LParen)
@@ -92,6 +96,24 @@ pub(super) fn usual(tokens: &mut Vec<TokenWithSpan>) -> Result<(), Adjacent> {
     }
     nested_joins(tokens);
     Ok(())
+}
+
+/// Takes the signs off the end of an operator, which ends with one only if it has a character that no operator of
+/// arithmetic has (PostgreSQL 4.1.3).
+fn split_operator(tokens: &mut Vec<TokenWithSpan>, at: usize) {
+    let Some(Token::CustomBinaryOperator(operator)) = tokens.get(at).map(|token| &token.token) else {
+        return;
+    };
+    let bare = operator.trim_end_matches(['+', '-']);
+    if operator.contains(['~', '!', '@', '#', '%', '^', '&', '|', '`', '?']) || bare.is_empty() {
+        return;
+    }
+    let spaced: Vec<String> =
+        std::iter::once(bare.to_string()).chain(operator[bare.len()..].chars().map(String::from)).collect();
+    let parts = read(&spaced.join(" "));
+    let count = parts.len();
+    put(tokens, at, parts);
+    remove(tokens, at + count, 1);
 }
 
 /// Takes away all but the outermost of the parentheses that enclose nothing but a query.

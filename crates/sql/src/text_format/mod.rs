@@ -3,6 +3,7 @@
 //! | module | concept |
 //! |---|---|
 //! | `array_literal` | the elements of an array's text |
+//! | `json` | JSON, as it is written and in `jsonb`'s form |
 //! | `read` | text to values |
 //! | `zone` | time zones, and moments with them |
 //!
@@ -10,12 +11,16 @@
 //! are in their storage types, and intervals within queries are rows too; the SQL type says how they look.
 
 pub(crate) mod array_literal;
+mod json;
 mod read;
 mod zone;
 
 pub use fabius_value::moment_text::DateOrder;
-pub(crate) use read::shown_json;
-pub use read::{Fit, jsonb, read};
+pub use json::jsonb;
+pub(crate) use json::{
+    json_failure, order_json_number, parse_json, print_json, print_json_pretty, quoted_json, sorted_members,
+};
+pub use read::{Fit, read};
 pub(crate) use zone::Zone;
 
 use crate::interval::{self, Interval};

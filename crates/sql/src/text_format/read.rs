@@ -1,5 +1,6 @@
 //! Text to values, as PostgreSQL's input functions read it.
 
+use super::json::{check_json, jsonb};
 use super::{TextStyle, zone};
 use crate::interval;
 use crate::sql_type::SqlType;
@@ -38,7 +39,7 @@ pub fn read(text: &str, sql_type: &SqlType, style: &TextStyle, fit: Fit) -> Resu
         SqlType::Text | SqlType::VarChar(_) | SqlType::Char(_) | SqlType::Name => {
             characters(text, sql_type, fit)
         }
-        SqlType::Json => parsed_json(text).map(|_| text.into()),
+        SqlType::Json => check_json(text).map(|()| text.into()),
         SqlType::JsonB => jsonb(text).map(Value::Text),
         SqlType::Bytea => Value::parse(text, DataType::Bytea),
         SqlType::Uuid => {
@@ -101,38 +102,4 @@ fn oid(text: &str) -> Result<Value> {
     wide.filter(|wide| (i64::from(i32::MIN)..=i64::from(u32::MAX)).contains(wide))
         .map(|wide| Value::BigInt(wide.rem_euclid(1 << 32)))
         .ok_or_else(|| value_text::out_of_range(text, "oid"))
-}
-
-fn parsed_json(text: &str) -> Result<serde_json::Value> {
-    serde_json::from_str(text).map_err(|error| {
-        Error::new(SqlState::INVALID_TEXT, "invalid input syntax for type json")
-            .with_detail(error.to_string())
-    })
-}
-
-/// JSON as a `jsonb` is stored and shown.
-///
-/// # Errors
-/// `22P02` if it is none.
-pub fn jsonb(text: &str) -> Result<String> {
-    Ok(shown_json(&parsed_json(text)?))
-}
-
-/// JSON as `jsonb` prints it: blanks behind commas and colons, keys by length, then by bytes, each once.
-pub(crate) fn shown_json(json: &serde_json::Value) -> String {
-    match json {
-        serde_json::Value::Array(elements) => {
-            format!("[{}]", elements.iter().map(shown_json).collect::<Vec<_>>().join(", "))
-        }
-        serde_json::Value::Object(members) => {
-            let mut keys: Vec<&String> = members.keys().collect();
-            keys.sort_by(|a, b| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
-            let member = |key: &String| {
-                let value = members.get(key).map(shown_json).unwrap_or_default();
-                format!("{}: {value}", serde_json::Value::String(key.clone()))
-            };
-            format!("{{{}}}", keys.into_iter().map(member).collect::<Vec<_>>().join(", "))
-        }
-        other => other.to_string(),
-    }
 }

@@ -190,7 +190,7 @@ impl Binder<'_> {
         let [sort] = shape.order_by.as_slice() else { return Err(self.no_function(name, &arguments)) };
         let (is_ascending, sql_type) = (sort.asc, shape.ordered.clone().unwrap_or(SqlType::Text));
         let value = Typed::new(sort.expr.clone(), sql_type);
-        let value = if name == "percentile_cont" {
+        let value = if name == "percentile_cont" && value.sql_type != SqlType::Interval {
             self.coerce(value, &SqlType::Double)?
         } else {
             self.known(value)?

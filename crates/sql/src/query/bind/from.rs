@@ -263,7 +263,12 @@ impl Binder<'_> {
             let Some(data_type) = &column.data_type else { continue };
             let (field, sql_type) = (folded(&column.name), SqlType::from_ast(data_type)?);
             let key = super::scope::unknown(&field);
-            let values = self.function("fabius_json_field", vec![documents.clone(), key])?;
+            let kind = super::scope::unknown(match sql_type {
+                SqlType::Json | SqlType::JsonB => "json",
+                SqlType::Array(_) => "array",
+                _ => "text",
+            });
+            let values = self.function("fabius_json_field", vec![documents.clone(), key, kind])?;
             columns.push((field, self.cast(values, &SqlType::Array(Box::new(sql_type)))?));
         }
         if columns.is_empty() {
