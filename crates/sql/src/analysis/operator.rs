@@ -1,9 +1,8 @@
 //! Operators: which of the table is meant, and what it is to a back end.
 
 use super::back_end::{BackEnd, Comparison, Like, Sense};
-use super::function::function;
 use crate::functions::operator::{self, BuiltIn, like_symbol};
-use crate::functions::{Body, Definition, Kind};
+use crate::functions::{Body, Definition, FUNCTIONS, Kind};
 use crate::sql_type::SqlType;
 use fabius_value::{Error, SqlState};
 use sqlparser::ast::Expr;
@@ -88,7 +87,7 @@ fn is_pattern_match(operator: &Definition, symbol: &str) -> bool {
 /// What a pattern is compared with: a `character` with all its blanks, which do not count elsewhere.
 pub(super) fn with_blanks<E: BackEnd>(end: &mut E, text: E::Value) -> Result<E::Value, E::Stop> {
     match E::argument_of(&text).sql_type {
-        SqlType::Char(_) => function(end, "fabius_with_blanks", vec![text]),
+        SqlType::Char(_) => end.apply(&FUNCTIONS["fabius_with_blanks"][0], vec![text]),
         _ => Ok(text),
     }
 }

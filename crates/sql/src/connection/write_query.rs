@@ -197,8 +197,8 @@ impl WriteQuery {
     }
 }
 
-/// The types that values of a query have once they are converted for the columns that they are assigned to: the columns'
-/// own. What does not convert stays what it is; the program says so.
+/// The types that values of a query have once they are converted for the columns that they are assigned to, which are
+/// the columns' own. What does not convert stays what it is; the program says so.
 pub(super) fn stored_types(given: &[OutputColumn], places: &[usize], table: &Table) -> Vec<SqlType> {
     let stored = given.iter().zip(places).map(|(given, place)| {
         let column = &table.columns[*place].sql_type;

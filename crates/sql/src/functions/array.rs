@@ -12,7 +12,7 @@ const ELEMENTS: i64 = 10_000_000;
 
 /// All of them.
 pub fn definitions() -> Vec<Definition> {
-    vec![
+    let mut all = vec![
         define("array_length(anyarray, int) int", |a, _| {
             let count = elements_at(a, 0).len() as i32;
             Ok(if integer_at(a, 1) == 1 && count > 0 { Value::Int(count) } else { Value::Null })
@@ -95,47 +95,6 @@ pub fn definitions() -> Vec<Definition> {
             let count = elements_at(a, 0).len();
             Ok(if count == 0 { Value::Null } else { Value::Text(format!("[1:{count}]")) })
         }),
-        // Behind aggregates: an array in order, ascending or not, nulls first or last.
-        define("fabius_sorted(anyarray, bool, bool) anyarray", |a, _| {
-            let (is_ascending, nulls_first) = (truth_at(a, 1), truth_at(a, 2));
-            let mut elements = elements_at(a, 0);
-            elements.sort_by(|left, right| match (left.is_null(), right.is_null()) {
-                (true, true) => Ordering::Equal,
-                (true, false) if nulls_first => Ordering::Less,
-                (false, true) if !nulls_first => Ordering::Less,
-                (true, false) | (false, true) => Ordering::Greater,
-                (false, false) => {
-                    let order = compare(left, right).unwrap_or(Ordering::Equal);
-                    if is_ascending { order } else { order.reverse() }
-                }
-            });
-            Ok(array_of(elements))
-        }),
-        define("fabius_percentile_cont(float8[], float8) float8", |a, _| between(&elements_at(a, 0), &a[1])),
-        define("fabius_percentile_cont(float8[], float8[]) float8[]", |a, _| each_share(a, between)),
-        define("fabius_percentile_cont(interval[], float8) interval", |a, _| {
-            between_intervals(&elements_at(a, 0), &a[1])
-        }),
-        define("fabius_percentile_cont(interval[], float8[]) interval[]", |a, _| {
-            each_share(a, between_intervals)
-        }),
-        define("fabius_percentile_disc(anyarray, float8) anyelement", |a, _| {
-            first_from(&elements_at(a, 0), &a[1])
-        }),
-        define("fabius_percentile_disc(anyarray, float8[]) anyarray", |a, _| each_share(a, first_from)),
-        define("fabius_mode(anyarray) anyelement", |a, _| {
-            // The values are in order: equal ones stand together.
-            let (mut best, mut most, mut count) = (Value::Null, 0, 0);
-            let mut before = Value::Null;
-            for value in elements_at(a, 0) {
-                count = if value == before { count + 1 } else { 1 };
-                if count > most {
-                    (best, most) = (value.clone(), count);
-                }
-                before = value;
-            }
-            Ok(best)
-        }),
         // Behind `array[i]`, `array[a:b]`, `= ANY (array)`, `@>`, `<@` and `&&`.
         define("fabius_element(anyarray, bigint) anyelement", |a, _| {
             let at = usize::try_from(integer_at(a, 1) - 1).ok();
@@ -193,6 +152,55 @@ pub fn definitions() -> Vec<Definition> {
             Ok(array_of(found.map(|found| {
                 Value::Text(crate::text_format::cast_text(&captured(&found), &element, &Default::default()))
             })))
+        }),
+    ];
+    all.extend(ordered_sets());
+    all
+}
+
+/// Behind aggregates of sorted values.
+fn ordered_sets() -> Vec<Definition> {
+    vec![
+        // Behind aggregates: an array in order, ascending or not, nulls first or last.
+        define("fabius_sorted(anyarray, bool, bool) anyarray", |a, _| {
+            let (is_ascending, nulls_first) = (truth_at(a, 1), truth_at(a, 2));
+            let mut elements = elements_at(a, 0);
+            elements.sort_by(|left, right| match (left.is_null(), right.is_null()) {
+                (true, true) => Ordering::Equal,
+                (true, false) if nulls_first => Ordering::Less,
+                (false, true) if !nulls_first => Ordering::Less,
+                (true, false) | (false, true) => Ordering::Greater,
+                (false, false) => {
+                    let order = compare(left, right).unwrap_or(Ordering::Equal);
+                    if is_ascending { order } else { order.reverse() }
+                }
+            });
+            Ok(array_of(elements))
+        }),
+        define("fabius_percentile_cont(float8[], float8) float8", |a, _| between(&elements_at(a, 0), &a[1])),
+        define("fabius_percentile_cont(float8[], float8[]) float8[]", |a, _| each_share(a, between)),
+        define("fabius_percentile_cont(interval[], float8) interval", |a, _| {
+            between_intervals(&elements_at(a, 0), &a[1])
+        }),
+        define("fabius_percentile_cont(interval[], float8[]) interval[]", |a, _| {
+            each_share(a, between_intervals)
+        }),
+        define("fabius_percentile_disc(anyarray, float8) anyelement", |a, _| {
+            first_from(&elements_at(a, 0), &a[1])
+        }),
+        define("fabius_percentile_disc(anyarray, float8[]) anyarray", |a, _| each_share(a, first_from)),
+        define("fabius_mode(anyarray) anyelement", |a, _| {
+            // The values are in order: equal ones stand together.
+            let (mut best, mut most, mut count) = (Value::Null, 0, 0);
+            let mut before = Value::Null;
+            for value in elements_at(a, 0) {
+                count = if value == before { count + 1 } else { 1 };
+                if count > most {
+                    (best, most) = (value.clone(), count);
+                }
+                before = value;
+            }
+            Ok(best)
         }),
     ]
 }

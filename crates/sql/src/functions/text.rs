@@ -12,23 +12,10 @@ const LENGTH: usize = 64 << 20;
 
 /// All of them.
 pub fn definitions() -> Vec<Definition> {
-    vec![
+    let mut all = vec![
         define("lower(text) text", |a, _| Ok(Value::Text(text_at(a, 0).to_lowercase()))).in_programs("lower"),
         define("upper(text) text", |a, _| Ok(Value::Text(text_at(a, 0).to_uppercase()))).in_programs("upper"),
         define("initcap(text) text", |a, _| Ok(Value::Text(initcap(text_at(a, 0))))).in_programs("initcap"),
-        define("length(text) int", |a, _| Ok(Value::Int(text_at(a, 0).chars().count() as i32)))
-            .in_programs("length"),
-        define("length(bytea) int", |a, _| Ok(Value::Int(bytes_at(a, 0).len() as i32))).in_programs("length"),
-        define("char_length(text) int", |a, _| Ok(Value::Int(text_at(a, 0).chars().count() as i32)))
-            .in_programs("length"),
-        define("character_length(text) int", |a, _| Ok(Value::Int(text_at(a, 0).chars().count() as i32)))
-            .in_programs("length"),
-        of_programs("octet_length(text) int", Function::OctetLength),
-        define("octet_length(bpchar) int", |a, call| Ok(Value::Int(with_blanks(a, call).len() as i32))),
-        // What a pattern is compared with.
-        define("fabius_with_blanks(any) text", |a, call| Ok(Value::Text(with_blanks(a, call)))),
-        define("octet_length(bytea) int", |a, _| Ok(Value::Int(bytes_at(a, 0).len() as i32))),
-        define("bit_length(text) int", |a, _| Ok(Value::Int(text_at(a, 0).len() as i32 * 8))),
         of_programs("reverse(text) text", Function::Reverse),
         of_programs("ascii(text) int", Function::CodeOf),
         of_programs("chr(int) text", Function::CharacterOf),
@@ -260,6 +247,27 @@ pub fn definitions() -> Vec<Definition> {
         define("unistr(text) text", |a, _| Ok(a[0].clone())),
         define("gen_random_uuid() uuid volatile", |_, _| Ok(random_uuid())),
         define("uuid_generate_v4() uuid volatile", |_, _| Ok(random_uuid())),
+    ];
+    all.extend(lengths());
+    all
+}
+
+/// How long texts and bytes are.
+fn lengths() -> Vec<Definition> {
+    vec![
+        define("length(text) int", |a, _| Ok(Value::Int(text_at(a, 0).chars().count() as i32)))
+            .in_programs("length"),
+        define("length(bytea) int", |a, _| Ok(Value::Int(bytes_at(a, 0).len() as i32))).in_programs("length"),
+        define("char_length(text) int", |a, _| Ok(Value::Int(text_at(a, 0).chars().count() as i32)))
+            .in_programs("length"),
+        define("character_length(text) int", |a, _| Ok(Value::Int(text_at(a, 0).chars().count() as i32)))
+            .in_programs("length"),
+        of_programs("octet_length(text) int", Function::OctetLength),
+        define("octet_length(bpchar) int", |a, call| Ok(Value::Int(with_blanks(a, call).len() as i32))),
+        // What a pattern is compared with.
+        define("fabius_with_blanks(any) text", |a, call| Ok(Value::Text(with_blanks(a, call)))),
+        define("octet_length(bytea) int", |a, _| Ok(Value::Int(bytes_at(a, 0).len() as i32))),
+        define("bit_length(text) int", |a, _| Ok(Value::Int(text_at(a, 0).len() as i32 * 8))),
     ]
 }
 

@@ -5,7 +5,7 @@
 
 use crate::planning::heed;
 use crate::query::claims::ModestClaims;
-use crate::query::equalities::{EqualitiesInOneForm, KeysByEquality};
+use crate::query::comparisons::{ComparisonsInOneForm, KeysByEquality};
 use crate::query::failure::outbound;
 use crate::query::rows_of_nothing::ConditionsMovedDown;
 use datafusion::common::config::ConfigOptions;
@@ -84,13 +84,9 @@ pub(super) fn rules() -> Vec<Rule> {
     let is_wanted = |rule: &Rule| !AS_WRITTEN.load(Relaxed) || NEEDED.contains(&rule.name());
     let mut rules: Vec<Rule> = Vec::new();
     for rule in Optimizer::new().rules.into_iter().filter(is_wanted) {
-        if rule.name() == "push_down_filter" {
-            let equalities: Rule = Arc::new(EqualitiesInOneForm);
-            rules.push(Arc::new(Heeding(equalities)));
-        }
         let rule: Rule = match rule.name() {
             "extract_equijoin_predicate" => Arc::new(KeysByEquality(rule)),
-            "push_down_filter" => Arc::new(ConditionsMovedDown(rule)),
+            "push_down_filter" => Arc::new(ComparisonsInOneForm(Arc::new(ConditionsMovedDown(rule)))),
             _ => rule,
         };
         rules.push(Arc::new(Heeding(rule)));

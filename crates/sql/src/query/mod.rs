@@ -13,7 +13,7 @@
 //! | `bind` | a syntax tree to a logical plan |
 //! | [`functions`] | functions and operators |
 //! | `leaf` | tables and catalog relations as DataFusion reads them |
-//! | `equalities` | equalities of a column and a value, in one form |
+//! | `comparisons` | comparisons of a column and a value, in one form |
 //! | `rows_of_nothing` | conditions stay above aggregates that give a row for no rows |
 //! | `key_range` | filters as ranges of a key |
 //! | `apply` | correlated subqueries that no join can replace |
@@ -34,7 +34,7 @@ mod apply_operator;
 pub mod arrow_column;
 mod bind;
 mod claims;
-mod equalities;
+mod comparisons;
 mod extent;
 pub mod failure;
 pub mod functions;

@@ -23,7 +23,7 @@ use serde_json::Value as Json;
 
 /// All of them.
 pub fn definitions() -> Vec<Definition> {
-    vec![
+    let mut all = vec![
         define("to_json(any) json", |a, call| {
             Ok(Value::Text(literal(&a[0], type_at(call, 0), &call.environment.style)))
         }),
@@ -67,71 +67,6 @@ pub fn definitions() -> Vec<Definition> {
             order(&parsed(a, 0)?, true, &mut key);
             Ok(Value::Bytea(key))
         }),
-        // `->` and `#>` give JSON, `->>` and `#>>` its text.
-        define("->(json, text) json", |a, _| field_of(a, false)),
-        define("->(jsonb, text) jsonb", |a, _| field_of(a, false)),
-        define("->>(json, text) text", |a, _| field_of(a, true)),
-        define("->>(jsonb, text) text", |a, _| field_of(a, true)),
-        define("->(json, int) json", |a, _| item_of(a, false, false)),
-        define("->(jsonb, int) jsonb", |a, _| item_of(a, true, false)),
-        define("->>(json, int) text", |a, _| item_of(a, false, true)),
-        define("->>(jsonb, int) text", |a, _| item_of(a, true, true)),
-        define("#>(json, text[]) json", |a, _| at_path(a, false)),
-        define("#>(jsonb, text[]) jsonb", |a, _| at_path(a, false)),
-        define("#>>(json, text[]) text", |a, _| at_path(a, true)),
-        define("#>>(jsonb, text[]) text", |a, _| at_path(a, true)),
-        define("@>(jsonb, jsonb) bool", |a, _| Ok(Value::Boolean(contains(&parsed(a, 0)?, &parsed(a, 1)?)))),
-        define("<@(jsonb, jsonb) bool", |a, _| Ok(Value::Boolean(contains(&parsed(a, 1)?, &parsed(a, 0)?)))),
-        define("?(jsonb, text) bool", |a, _| Ok(Value::Boolean(has_key(&parsed(a, 0)?, text_at(a, 1))))),
-        define("?|(jsonb, text[]) bool", |a, _| Ok(Value::Boolean(has(a, false)?))),
-        define("?&(jsonb, text[]) bool", |a, _| Ok(Value::Boolean(has(a, true)?))),
-        define("||(jsonb, jsonb) jsonb", |a, _| {
-            let joined = match (parsed(a, 0)?, parsed(a, 1)?) {
-                (Json::Object(mut left), Json::Object(right)) => {
-                    left.extend(right);
-                    Json::Object(left)
-                }
-                (left, right) => {
-                    let items = |json| if let Json::Array(items) = json { items } else { vec![json] };
-                    Json::Array(items(left).into_iter().chain(items(right)).collect())
-                }
-            };
-            shown(&joined)
-        }),
-        define("-(jsonb, text) jsonb", |a, _| {
-            let mut json = container(a)?;
-            remove_key(&mut json, text_at(a, 1));
-            shown(&json)
-        }),
-        define("-(jsonb, int) jsonb", |a, _| {
-            let mut json = container(a)?;
-            let items = json.as_array_mut().ok_or_else(|| {
-                Error::new(SqlState::INVALID_PARAMETER, "cannot delete from object using integer index")
-            })?;
-            if let Some(at) = place(items.len(), integer_at(a, 1)) {
-                items.remove(at);
-            }
-            shown(&json)
-        }),
-        define("-(jsonb, text[]) jsonb", |a, _| {
-            let mut json = container(a)?;
-            for key in keys_at(a, 1) {
-                remove_key(&mut json, &key);
-            }
-            shown(&json)
-        }),
-        define("#-(jsonb, text[]) jsonb", |a, _| changed(a, &Change::Remove)),
-        define("jsonb_set(jsonb, text[], jsonb, bool?) jsonb", |a, _| {
-            changed(a, &Change::Set { new: parsed(a, 2)?, makes_new: a.len() < 4 || truth_at(a, 3) })
-        }),
-        define("jsonb_set_lax(jsonb, text[], jsonb, bool?, text?) jsonb null", set_lax),
-        define("jsonb_insert(jsonb, text[], jsonb, bool?) jsonb", |a, _| {
-            changed(a, &Change::Insert { new: parsed(a, 2)?, is_after: truth_at(a, 3) })
-        }),
-        define("json_extract_path(json, text...) json", |a, _| extracted(a, false)),
-        define("jsonb_extract_path(jsonb, text...) jsonb", |a, _| extracted(a, false)),
-        define("json_extract_path_text(json, text...) text", |a, _| extracted(a, true)),
-        define("jsonb_extract_path_text(jsonb, text...) text", |a, _| extracted(a, true)),
         define("row_to_json(json) json", |a, _| Ok(a[0].clone())),
         // Behind `json_to_record` and `json_to_recordset`: a field of each document, for a column of a type.
         define("fabius_json_field(text[], text, text) text[]", |a, _| {
@@ -181,6 +116,85 @@ pub fn definitions() -> Vec<Definition> {
             );
             Ok(Value::Text(format!("{{{}}}", fields.collect::<Vec<_>>().join(","))))
         }),
+    ];
+    all.extend(parts());
+    all.extend(changes());
+    all
+}
+
+/// Operators and functions that change documents.
+fn changes() -> Vec<Definition> {
+    vec![
+        define("||(jsonb, jsonb) jsonb", |a, _| {
+            let joined = match (parsed(a, 0)?, parsed(a, 1)?) {
+                (Json::Object(mut left), Json::Object(right)) => {
+                    left.extend(right);
+                    Json::Object(left)
+                }
+                (left, right) => {
+                    let items = |json| if let Json::Array(items) = json { items } else { vec![json] };
+                    Json::Array(items(left).into_iter().chain(items(right)).collect())
+                }
+            };
+            shown(&joined)
+        }),
+        define("-(jsonb, text) jsonb", |a, _| {
+            let mut json = container(a)?;
+            remove_key(&mut json, text_at(a, 1));
+            shown(&json)
+        }),
+        define("-(jsonb, int) jsonb", |a, _| {
+            let mut json = container(a)?;
+            let items = json.as_array_mut().ok_or_else(|| {
+                Error::new(SqlState::INVALID_PARAMETER, "cannot delete from object using integer index")
+            })?;
+            if let Some(at) = place(items.len(), integer_at(a, 1)) {
+                items.remove(at);
+            }
+            shown(&json)
+        }),
+        define("-(jsonb, text[]) jsonb", |a, _| {
+            let mut json = container(a)?;
+            for key in keys_at(a, 1) {
+                remove_key(&mut json, &key);
+            }
+            shown(&json)
+        }),
+        define("#-(jsonb, text[]) jsonb", |a, _| changed(a, &Change::Remove)),
+        define("jsonb_set(jsonb, text[], jsonb, bool?) jsonb", |a, _| {
+            changed(a, &Change::Set { new: parsed(a, 2)?, makes_new: a.len() < 4 || truth_at(a, 3) })
+        }),
+        define("jsonb_set_lax(jsonb, text[], jsonb, bool?, text?) jsonb null", set_lax),
+        define("jsonb_insert(jsonb, text[], jsonb, bool?) jsonb", |a, _| {
+            changed(a, &Change::Insert { new: parsed(a, 2)?, is_after: truth_at(a, 3) })
+        }),
+    ]
+}
+
+/// `->` and `#>` give JSON, `->>` and `#>>` its text; what a document contains.
+fn parts() -> Vec<Definition> {
+    vec![
+        define("->(json, text) json", |a, _| field_of(a, false)),
+        define("->(jsonb, text) jsonb", |a, _| field_of(a, false)),
+        define("->>(json, text) text", |a, _| field_of(a, true)),
+        define("->>(jsonb, text) text", |a, _| field_of(a, true)),
+        define("->(json, int) json", |a, _| item_of(a, false, false)),
+        define("->(jsonb, int) jsonb", |a, _| item_of(a, true, false)),
+        define("->>(json, int) text", |a, _| item_of(a, false, true)),
+        define("->>(jsonb, int) text", |a, _| item_of(a, true, true)),
+        define("#>(json, text[]) json", |a, _| at_path(a, false)),
+        define("#>(jsonb, text[]) jsonb", |a, _| at_path(a, false)),
+        define("#>>(json, text[]) text", |a, _| at_path(a, true)),
+        define("#>>(jsonb, text[]) text", |a, _| at_path(a, true)),
+        define("@>(jsonb, jsonb) bool", |a, _| Ok(Value::Boolean(contains(&parsed(a, 0)?, &parsed(a, 1)?)))),
+        define("<@(jsonb, jsonb) bool", |a, _| Ok(Value::Boolean(contains(&parsed(a, 1)?, &parsed(a, 0)?)))),
+        define("?(jsonb, text) bool", |a, _| Ok(Value::Boolean(has_key(&parsed(a, 0)?, text_at(a, 1))))),
+        define("?|(jsonb, text[]) bool", |a, _| Ok(Value::Boolean(has(a, false)?))),
+        define("?&(jsonb, text[]) bool", |a, _| Ok(Value::Boolean(has(a, true)?))),
+        define("json_extract_path(json, text...) json", |a, _| extracted(a, false)),
+        define("jsonb_extract_path(jsonb, text...) jsonb", |a, _| extracted(a, false)),
+        define("json_extract_path_text(json, text...) text", |a, _| extracted(a, true)),
+        define("jsonb_extract_path_text(jsonb, text...) text", |a, _| extracted(a, true)),
     ]
 }
 

@@ -144,12 +144,12 @@ impl<'d> Part<'d> {
         Ok(Some(part))
     }
 
-    /// As it is written.
+    /// What is written.
     pub fn as_json(self) -> Value {
         self.0.into()
     }
 
-    /// Its text: a JSON null has none.
+    /// The text of a value: a JSON null has none.
     ///
     /// # Errors
     /// `22P02`, `22P05` if it is none.

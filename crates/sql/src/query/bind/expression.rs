@@ -14,7 +14,7 @@ use crate::number_literal;
 use crate::query::arrow_column::scalar;
 use crate::query::failure::unsupported;
 use crate::sql_type::SqlType;
-use crate::type_rules::is_text;
+use crate::type_rules::{self, Context, is_text};
 use datafusion::logical_expr::expr::{self, Case, Exists, Placeholder};
 use datafusion::logical_expr::{Expr, Operator};
 use datafusion::scalar::ScalarValue;
@@ -366,6 +366,16 @@ impl Binder<'_> {
         self.function_returning("fabius_array", elements, sql_type)
     }
 
+    /// A place in an array, which what may be assigned to an integer tells.
+    fn subscript(&mut self, index: Typed) -> Result<Typed> {
+        if index.sql_type != SqlType::Unknown
+            && !type_rules::converts(&index.sql_type, &SqlType::Int, Context::Assignment)
+        {
+            return Err(Error::new(SqlState::DATATYPE_MISMATCH, "array subscript must have type integer"));
+        }
+        self.coerce(index, &SqlType::Int)
+    }
+
     fn access(&mut self, root: &ast::Expr, chain: &[ast::AccessExpr]) -> Result<Typed> {
         // `alias.column[1]` is parsed as a field of an identifier.
         let mut path = Vec::new();
@@ -403,13 +413,19 @@ impl Binder<'_> {
                         let one = Typed::literal(ScalarValue::Int32(Some(1)), SqlType::Int);
                         index = self.operator(index, "+", one)?;
                     }
+                    let index = self.subscript(index)?;
                     self.function("fabius_element", vec![typed, index])?
                 }
                 ast::AccessExpr::Subscript(ast::Subscript::Slice { lower_bound, upper_bound, .. }) => {
                     let end = |value: i64| Typed::literal(ScalarValue::Int64(Some(value)), SqlType::BigInt);
-                    let lower = lower_bound.as_ref().map_or(Ok(end(1)), |bound| self.expression(bound))?;
-                    let upper =
-                        upper_bound.as_ref().map_or(Ok(end(i64::MAX - 1)), |bound| self.expression(bound))?;
+                    let mut bound = |bound: &Option<ast::Expr>, all: i64| match bound {
+                        Some(bound) => {
+                            let bound = self.expression(bound)?;
+                            self.subscript(bound)
+                        }
+                        None => Ok(end(all)),
+                    };
+                    let (lower, upper) = (bound(lower_bound, 1)?, bound(upper_bound, i64::MAX - 1)?);
                     self.function("fabius_slice", vec![typed, lower, upper])?
                 }
                 ast::AccessExpr::Dot(ast::Expr::Identifier(field)) if typed.flavor == Flavor::Expanded => {
