@@ -1,7 +1,7 @@
 //! Functions by name: which of the table is meant, and those that choose among values.
 
 use super::back_end::{BackEnd, Choice};
-use super::operator::{infix, resolved};
+use super::operator::{infix, resolved, with_blanks};
 use crate::functions::Kind;
 use crate::functions::resolution::{self, is_exact};
 use crate::sql_type::SqlType;
@@ -11,8 +11,11 @@ use fabius_value::{Error, SqlState};
 pub(crate) fn function<E: BackEnd>(
     end: &mut E,
     name: &str,
-    arguments: Vec<E::Value>,
+    mut arguments: Vec<E::Value>,
 ) -> Result<E::Value, E::Stop> {
+    if name == "octet_length" && arguments.len() == 1 {
+        arguments = vec![with_blanks(end, arguments.remove(0))?];
+    }
     let choice = match name {
         "coalesce" => Choice::Coalesce,
         "greatest" => Choice::Greatest,

@@ -4,6 +4,7 @@ use super::back_end::{BackEnd, Comparison, Like, Sense};
 use crate::functions::operator::{self, BuiltIn, like_symbol};
 use crate::functions::{Body, Definition, FUNCTIONS, Kind};
 use crate::sql_type::SqlType;
+use crate::type_rules::ANY_CHAR;
 use fabius_value::{Error, SqlState};
 use sqlparser::ast::Expr;
 
@@ -84,10 +85,13 @@ fn is_pattern_match(operator: &Definition, symbol: &str) -> bool {
         || matches!(symbol, "~" | "~*" | "!~" | "!~*")
 }
 
-/// What a pattern is compared with: a `character` with all its blanks, which do not count elsewhere.
+/// What a pattern is compared with, and whose bytes are counted: a `character` with all its blanks, which do not count
+/// elsewhere.
 pub(super) fn with_blanks<E: BackEnd>(end: &mut E, text: E::Value) -> Result<E::Value, E::Stop> {
     match E::argument_of(&text).sql_type {
-        SqlType::Char(_) => end.apply(&FUNCTIONS["fabius_with_blanks"][0], vec![text]),
+        sql_type @ SqlType::Char(_) if *sql_type != ANY_CHAR => {
+            end.apply(&FUNCTIONS["fabius_with_blanks"][0], vec![text])
+        }
         _ => Ok(text),
     }
 }

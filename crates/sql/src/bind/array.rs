@@ -77,9 +77,9 @@ impl Binder<'_> {
         };
         let list = self.list(root)?;
         let index = self.operand(index)?;
-        let index = self.assigned(index, &SqlType::BigInt)?;
+        let index = self.assigned(index, &SqlType::Int)?;
         let index = self.settled(index)?;
-        Ok(list.at(index))
+        Ok(list.at(tree::cast(index, DataType::BigInt)))
     }
 
     /// Functions of arrays that give one value; `None` if the function is another.

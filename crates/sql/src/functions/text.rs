@@ -263,7 +263,6 @@ fn lengths() -> Vec<Definition> {
         define("character_length(text) int", |a, _| Ok(Value::Int(text_at(a, 0).chars().count() as i32)))
             .in_programs("length"),
         of_programs("octet_length(text) int", Function::OctetLength),
-        define("octet_length(bpchar) int", |a, call| Ok(Value::Int(with_blanks(a, call).len() as i32))),
         // What a pattern is compared with.
         define("fabius_with_blanks(any) text", |a, call| Ok(Value::Text(with_blanks(a, call)))),
         define("octet_length(bytea) int", |a, _| Ok(Value::Int(bytes_at(a, 0).len() as i32))),

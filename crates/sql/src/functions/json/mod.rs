@@ -301,7 +301,11 @@ fn object(a: &[Value], call: &Call) -> Result<String> {
         if pair[0].is_null() {
             return Err(Error::new(SqlState(*b"22004"), format!("argument {} cannot be null", 2 * at + 1)));
         }
-        let key = cast_text(&pair[0], type_at(call, 2 * at), &call.environment.style);
+        let (sql_type, style) = (type_at(call, 2 * at), &call.environment.style);
+        let key = match sql_type {
+            SqlType::Char(_) => text_format::text(&pair[0], sql_type, style).unwrap_or_default(),
+            _ => cast_text(&pair[0], sql_type, style),
+        };
         Ok(format!(
             "{} : {}",
             quoted_json(&key),

@@ -145,7 +145,7 @@ impl Binder<'_> {
         let mut ordered = None;
         if let [key] = call.within_group {
             let typed = self.expression(&key.expr)?;
-            ordered = Some(self.known(typed)?.sql_type);
+            ordered = Some(self.known(typed)?);
             order_by = self.sort_keys(call.within_group)?;
         } else if !call.within_group.is_empty() {
             return Err(unsupported("WITHIN GROUP with several keys is not supported"));
@@ -186,14 +186,14 @@ impl Binder<'_> {
     }
 
     /// `percentile_cont`, `percentile_disc` and `mode`, over values that are gathered first.
-    fn ordered_set(&mut self, name: &str, arguments: Vec<Typed>, shape: Shape<'_>) -> Result<Typed> {
+    fn ordered_set(&mut self, name: &str, arguments: Vec<Typed>, mut shape: Shape<'_>) -> Result<Typed> {
         let [sort] = shape.order_by.as_slice() else { return Err(self.no_function(name, &arguments)) };
-        let (is_ascending, sql_type) = (sort.asc, shape.ordered.clone().unwrap_or(SqlType::Text));
-        let value = Typed::new(sort.expr.clone(), sql_type);
+        let is_ascending = sort.asc;
+        let Some(value) = shape.ordered.take() else { return Err(self.no_function(name, &arguments)) };
         let value = if name == "percentile_cont" && value.sql_type != SqlType::Interval {
             self.coerce(value, &SqlType::Double)?
         } else {
-            self.known(value)?
+            value
         };
         let mut shape = Shape { order_by: Vec::new(), ..shape };
         let value = without_nulls(value, &mut shape);
@@ -609,8 +609,8 @@ struct Shape<'a> {
     distinct: bool,
     filter: Option<Box<Expr>>,
     order_by: Vec<Sort>,
-    /// The type of what `WITHIN GROUP` orders.
-    ordered: Option<SqlType>,
+    /// What `WITHIN GROUP` orders.
+    ordered: Option<Typed>,
 }
 
 /// A value whose nulls an aggregate leaves out.
