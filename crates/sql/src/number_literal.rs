@@ -15,3 +15,9 @@ pub fn read(text: &str) -> Option<(Value, SqlType)> {
     }
     Some((Value::Numeric(Decimal::parse(&text)?), SqlType::Numeric(None)))
 }
+
+/// Whether the negative of a number is the smallest integer of a type, which its positive does not fit.
+pub fn is_smallest(digits: &str) -> bool {
+    let negative = format!("-{digits}");
+    read(digits).map(|(_, sql_type)| sql_type) != read(&negative).map(|(_, sql_type)| sql_type)
+}

@@ -8,6 +8,7 @@
 //! | [`value_text`] | values from text |
 //! | [`float_text`] | floating-point numbers as text |
 //! | [`decimal`] | exact numerics: a 128-bit integer and a scale |
+//! | [`letter_case`] | upper and lower case, letter by letter |
 //! | [`delta`] | commutative operations that a version can hold instead of a value |
 //! | [`calendar`] | days and moments by calendar field |
 //! | [`date_field`] | the fields that `extract` and `date_trunc` name |
@@ -29,6 +30,7 @@ pub mod delta;
 pub mod error;
 pub mod float_text;
 pub mod key;
+pub mod letter_case;
 pub mod limit;
 pub mod moment_text;
 pub mod schema;

@@ -66,7 +66,8 @@ pub fn out_of_range(text: &str, type_name: &str) -> Error {
 pub fn no_moment(text: &str, type_name: &str) -> Error {
     let trimmed = text.trim();
     let has_digits = trimmed.bytes().all(|byte| byte.is_ascii_digit() || b"-/:. T+Z".contains(&byte));
-    if has_digits && trimmed.split(['-', '/', ':']).count() >= 3 {
+    let fields = trimmed.split(['-', '/', ':']).count();
+    if has_digits && (fields >= 3 || fields == 2 && type_name == "time") {
         let message = format!("date/time field value out of range: \"{text}\"");
         return Error::new(SqlState::DATETIME_OVERFLOW, message);
     }

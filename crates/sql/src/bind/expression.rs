@@ -107,6 +107,11 @@ impl BackEnd for Binder<'_> {
     }
 
     fn negative(&mut self, number: &ast::ValueWithSpan) -> Bind<Bound> {
+        if let ast::Value::Number(digits, _) = &number.value
+            && number_literal::is_smallest(digits)
+        {
+            return beyond("the smallest integer");
+        }
         let number = self.literal(number)?;
         analysis::prefix(self, "-", number)
     }

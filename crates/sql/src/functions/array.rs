@@ -1,10 +1,11 @@
 //! Functions of arrays.
 
-use super::regular_expression::{captured, like_pattern, pattern};
+use super::regular_expression::{like_pattern, pattern};
 use super::{Definition, array_of, define, elements_at, integer_at, text_at, truth_at};
 use crate::interval::Interval;
 use crate::sql_type::SqlType;
-use fabius_value::{Error, Result, SqlState, Value};
+use fabius_value::value_text::numeric_overflow;
+use fabius_value::{Decimal, Error, Result, SqlState, Value};
 use std::cmp::Ordering;
 
 /// Most elements of an array that a function makes.
@@ -26,7 +27,15 @@ pub fn definitions() -> Vec<Definition> {
             Ok(if integer_at(a, 1) == 1 && !is_empty { Value::Int(1) } else { Value::Null })
         }),
         define("array_ndims(anyarray) int", |a, _| {
-            Ok(if elements_at(a, 0).is_empty() { Value::Null } else { Value::Int(1) })
+            let mut dimensions = 0;
+            let mut elements = elements_at(a, 0);
+            while !elements.is_empty() {
+                dimensions += 1;
+                let first = elements.swap_remove(0);
+                let is_interval = Interval::of_value(&first).is_some();
+                elements = if is_interval { Vec::new() } else { elements_at(&[first], 0) };
+            }
+            Ok(if dimensions == 0 { Value::Null } else { Value::Int(dimensions) })
         }),
         define("cardinality(anyarray) int", |a, _| Ok(Value::Int(elements_at(a, 0).len() as i32))),
         define("array_to_string(anyarray, text, text?) text null", |a, call| {
@@ -139,19 +148,10 @@ pub fn definitions() -> Vec<Definition> {
             Ok(array_of((0..if is_empty { 0 } else { count }).map(|n| Value::BigInt(from + n * step))))
         }),
         define("fabius_no_oids(oid) oid[]", |_, _| Ok(array_of([]))),
+        define("fabius_series(numeric, numeric, numeric?) numeric[]", |a, _| numeric_series(a)),
         define("fabius_subscripts(anyarray, int) int[]", |a, _| {
             let base = integer_at(a, 1) as i32;
             Ok(array_of((0..elements_at(a, 0).len() as i32).map(|at| Value::Int(base + at))))
-        }),
-        define("fabius_matches_of(text, text, text?) text[]", |a, _| {
-            // One text for each match: its groups as an array's text.
-            let regex = pattern(text_at(a, 1), text_at(a, 2))?;
-            let most = if text_at(a, 2).contains('g') { usize::MAX } else { 1 };
-            let element = SqlType::Array(Box::new(SqlType::Text));
-            let found = regex.captures_iter(text_at(a, 0)).take(most);
-            Ok(array_of(found.map(|found| {
-                Value::Text(crate::text_format::cast_text(&captured(&found), &element, &Default::default()))
-            })))
         }),
     ];
     all.extend(ordered_sets());
@@ -203,6 +203,27 @@ fn ordered_sets() -> Vec<Definition> {
             Ok(best)
         }),
     ]
+}
+
+/// Numbers from one on to another, whose digits are those of all of them.
+fn numeric_series(a: &[Value]) -> Result<Value> {
+    let numeric = |at: usize| match a.get(at) {
+        Some(Value::Numeric(decimal)) => *decimal,
+        _ => Decimal { mantissa: 1, scale: 0 },
+    };
+    let (from, to, step) = (numeric(0), numeric(1), numeric(2));
+    let scale = from.scale.max(to.scale).max(step.scale);
+    let scaled = |decimal: Decimal| decimal.rescale(scale).map(|it| it.mantissa).ok_or_else(numeric_overflow);
+    let (from, to, step) = (scaled(from)?, scaled(to)?, scaled(step)?);
+    if step == 0 {
+        return Err(Error::new(SqlState::INVALID_PARAMETER, "step size cannot equal zero"));
+    }
+    if (step > 0) == (from > to) && from != to {
+        return Ok(array_of([]));
+    }
+    let count = to.checked_sub(from).ok_or_else(numeric_overflow)? / step + 1;
+    let count = checked(count.try_into().unwrap_or(i64::MAX))?;
+    Ok(array_of((0..count).map(|n| Value::Numeric(Decimal { mantissa: from + i128::from(n) * step, scale }))))
 }
 
 /// Whether an array has all elements of another.

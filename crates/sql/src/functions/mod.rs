@@ -26,9 +26,11 @@ pub mod cluster;
 pub mod degrees;
 pub mod json;
 pub mod moment;
+mod moment_pattern;
 pub mod number;
 pub mod number_pattern;
 pub mod operator;
+mod regexp;
 pub mod regular_expression;
 pub mod resolution;
 pub mod session;
@@ -200,6 +202,7 @@ pub static FUNCTIONS: LazyLock<HashMap<String, Vec<Definition>>> = LazyLock::new
         moment::operators(),
         number::definitions(),
         number_pattern::definitions(),
+        regexp::definitions(),
         cluster::definitions(),
         session::definitions(),
         text::definitions(),

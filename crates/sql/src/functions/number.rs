@@ -1,16 +1,18 @@
 //! Functions of numbers.
 
+use super::array::compare;
 use super::degrees;
-use super::{Definition, define, double_at, integer_at, of_programs, text_at};
+use super::{Definition, define, double_at, elements_at, integer_at, of_programs, text_at};
 use fabius_program::ir::Function;
 use fabius_value::value_text::numeric_overflow;
 use fabius_value::{Decimal, Error, Result, SqlState, Value};
 use std::cell::Cell;
+use std::cmp::Ordering;
 use std::hash::{BuildHasher, RandomState};
 
 /// All of them.
 pub fn definitions() -> Vec<Definition> {
-    vec![
+    let mut all = vec![
         define("abs(int) int", |a, _| {
             i32::try_from(integer_at(a, 0).abs()).map(Value::Int).map_err(|_| out_of_range("integer"))
         }),
@@ -181,15 +183,6 @@ pub fn definitions() -> Vec<Definition> {
         define("num_nonnulls(any...) int null", |a, _| {
             Ok(Value::Int(a.iter().filter(|value| !value.is_null()).count() as i32))
         }),
-        define("width_bucket(float8, float8, float8, int) int", |a, _| {
-            let (value, low, high, count) =
-                (double_at(a, 0), double_at(a, 1), double_at(a, 2), double_at(a, 3));
-            if count <= 0.0 || low == high {
-                return Err(Error::new(SqlState(*b"2201G"), "count must be greater than zero"));
-            }
-            let place = ((value - low) / (high - low) * count).floor() + 1.0;
-            Ok(Value::Int(place.clamp(0.0, count + 1.0) as i32))
-        }),
         define("hashtext(text) int", |a, _| {
             // FNV-1a: stable, though not PostgreSQL's.
             let hash = super::text_at(a, 0)
@@ -208,6 +201,31 @@ pub fn definitions() -> Vec<Definition> {
             Ok(Value::Null)
         }),
         define("pg_size_bytes(text) bigint", |a, _| bytes_of_size(text_at(a, 0)).map(Value::BigInt)),
+    ];
+    all.extend(buckets());
+    all
+}
+
+/// In which of several buckets a value falls.
+fn buckets() -> Vec<Definition> {
+    vec![
+        define("width_bucket(float8, float8, float8, int) int", |a, _| {
+            let (value, low, high, count) =
+                (double_at(a, 0), double_at(a, 1), double_at(a, 2), double_at(a, 3));
+            if count <= 0.0 || low == high {
+                return Err(Error::new(SqlState(*b"2201G"), "count must be greater than zero"));
+            }
+            let place = ((value - low) / (high - low) * count).floor() + 1.0;
+            Ok(Value::Int(place.clamp(0.0, count + 1.0) as i32))
+        }),
+        define("width_bucket(anyelement, anyarray) int", |a, _| {
+            let bounds = elements_at(a, 1);
+            if bounds.iter().any(Value::is_null) {
+                return Err(Error::new(SqlState(*b"22004"), "thresholds array must not contain NULLs"));
+            }
+            let below = bounds.iter().filter(|bound| compare(bound, &a[0]).is_some_and(Ordering::is_le));
+            Ok(Value::Int(below.count() as i32))
+        }),
     ]
 }
 

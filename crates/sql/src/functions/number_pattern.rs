@@ -5,7 +5,7 @@
 //! pattern --parse--> Pattern (how many places, where zeros begin, which sign) and its items in order
 //! ```
 
-use super::moment::ordinal_ending;
+use super::moment_pattern::ordinal_ending;
 use super::{Call, Definition, define, text_at};
 use fabius_value::{Decimal, Error, Result, SqlState, Value};
 

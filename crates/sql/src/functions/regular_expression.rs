@@ -3,7 +3,7 @@
 use super::array_of;
 use fabius_value::{Error, Result, SqlState, Value};
 use parking_lot::Mutex;
-use regex::{Regex, RegexBuilder};
+use regex::{Captures, Regex, RegexBuilder};
 use std::collections::HashMap;
 use std::iter::Peekable;
 use std::str::Chars;
@@ -21,11 +21,13 @@ pub fn pattern(text: &str, flags: &str) -> Result<Regex> {
     if let Some(regex) = compiled.get(&key) {
         return Ok(regex.clone());
     }
-    let regex = RegexBuilder::new(&library_syntax(text.strip_prefix("***:").unwrap_or(text)))
-        .case_insensitive(flags.contains('i'))
-        .dot_matches_new_line(!flags.contains('n'))
-        .multi_line(flags.contains('n'))
-        .ignore_whitespace(flags.contains('x'))
+    let (text, options) = Options::of(text, flags)?;
+    let syntax = if options.is_literal { regex::escape(text) } else { library_syntax(text) };
+    let regex = RegexBuilder::new(&syntax)
+        .case_insensitive(options.ignores_case)
+        .dot_matches_new_line(options.dot_matches_newline)
+        .multi_line(options.anchors_at_newline)
+        .ignore_whitespace(options.is_expanded)
         .size_limit(1 << 20)
         .build()
         .map_err(|error| {
@@ -40,6 +42,65 @@ pub fn pattern(text: &str, flags: &str) -> Result<Regex> {
     }
     compiled.insert(key, regex.clone());
     Ok(regex)
+}
+
+/// How a pattern is meant.
+struct Options {
+    ignores_case: bool,
+    dot_matches_newline: bool,
+    anchors_at_newline: bool,
+    is_expanded: bool,
+    is_literal: bool,
+}
+
+impl Options {
+    /// The options of a call, and those that stand at the beginning of the pattern, `(?i)`; with the rest of it.
+    fn of<'t>(text: &'t str, flags: &str) -> Result<(&'t str, Options)> {
+        let mut options = Options {
+            ignores_case: false,
+            dot_matches_newline: true,
+            anchors_at_newline: false,
+            is_expanded: false,
+            is_literal: false,
+        };
+        options.set(flags)?;
+        if let Some(literal) = text.strip_prefix("***=") {
+            options.is_literal = true;
+            return Ok((literal, options));
+        }
+        let text = text.strip_prefix("***:").unwrap_or(text);
+        let embedded = text.strip_prefix("(?").and_then(|rest| rest.split_once(')'));
+        match embedded {
+            Some((letters, rest)) if letters.starts_with(|c: char| c.is_ascii_alphabetic()) => {
+                options.set(letters)?;
+                Ok((rest, options))
+            }
+            _ => Ok((text, options)),
+        }
+    }
+
+    /// Of several letters about one thing the last is meant.
+    fn set(&mut self, letters: &str) -> Result<()> {
+        for letter in letters.chars() {
+            match letter {
+                'i' => self.ignores_case = true,
+                'c' => self.ignores_case = false,
+                'n' | 'm' => (self.dot_matches_newline, self.anchors_at_newline) = (false, true),
+                's' => (self.dot_matches_newline, self.anchors_at_newline) = (true, false),
+                'p' => (self.dot_matches_newline, self.anchors_at_newline) = (false, false),
+                'w' => (self.dot_matches_newline, self.anchors_at_newline) = (true, true),
+                'x' => self.is_expanded = true,
+                't' => self.is_expanded = false,
+                'q' => self.is_literal = true,
+                'g' | 'e' => {}
+                other => {
+                    let message = format!("invalid regular expression option: \"{other}\"");
+                    return Err(Error::new(SqlState::INVALID_PARAMETER, message));
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// An advanced regular expression of PostgreSQL as the library writes it: they differ in escapes, and in what is
@@ -110,8 +171,27 @@ fn push_class(regex: &mut String, characters: &mut Peekable<Chars<'_>>) {
     }
 }
 
+/// What a pattern matches of a text from a byte on, one match behind the other; behind an empty one, from the next
+/// character on.
+pub fn matches_from<'r>(
+    regex: &'r Regex,
+    text: &'r str,
+    from: usize,
+) -> impl Iterator<Item = Captures<'r>> + use<'r> {
+    let mut next = Some(from);
+    std::iter::from_fn(move || {
+        let found = regex.captures_at(text, next?)?;
+        let whole = found.get(0)?;
+        next = match whole.is_empty() {
+            true => text[whole.end()..].chars().next().map(|passed| whole.end() + passed.len_utf8()),
+            false => Some(whole.end()),
+        };
+        Some(found)
+    })
+}
+
 /// The groups that a match found, or all of it if it has none.
-pub fn captured(found: &regex::Captures<'_>) -> Value {
+pub fn captured(found: &Captures<'_>) -> Value {
     let group = |at| found.get(at).map(|group: regex::Match<'_>| group.as_str().to_string()).into();
     if found.len() == 1 { array_of([group(0)]) } else { array_of((1..found.len()).map(group)) }
 }
@@ -119,7 +199,7 @@ pub fn captured(found: &regex::Captures<'_>) -> Value {
 /// The parts of a text between what a pattern matches. Empty matches at its ends, or next to another, part nothing.
 pub fn split_at_matches<'t>(regex: &Regex, text: &'t str) -> Vec<&'t str> {
     let (mut parts, mut from) = (Vec::new(), 0);
-    for found in regex.find_iter(text) {
+    for found in matches_from(regex, text, 0).filter_map(|found| found.get(0)) {
         if !found.is_empty() || (found.start() > from && found.start() < text.len()) {
             parts.push(&text[from..found.start()]);
             from = found.end();

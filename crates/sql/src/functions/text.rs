@@ -1,10 +1,10 @@
 //! Functions of text and bytes.
 
-use super::regular_expression::{captured, pattern, similar_pattern, split_at_matches};
+use super::regular_expression::{pattern, similar_pattern};
 use super::{Call, Definition, array_of, define, elements_at, integer_at, of_programs, text_at, truth_at};
 use crate::text_format::{cast_text, text};
 use fabius_program::ir::Function;
-use fabius_value::{Error, Result, SqlState, Value};
+use fabius_value::{Error, Result, SqlState, Value, letter_case};
 use md5::Digest;
 
 /// Most characters that `repeat`, `lpad` and `rpad` make.
@@ -13,9 +13,12 @@ const LENGTH: usize = 64 << 20;
 /// All of them.
 pub fn definitions() -> Vec<Definition> {
     let mut all = vec![
-        define("lower(text) text", |a, _| Ok(Value::Text(text_at(a, 0).to_lowercase()))).in_programs("lower"),
-        define("upper(text) text", |a, _| Ok(Value::Text(text_at(a, 0).to_uppercase()))).in_programs("upper"),
-        define("initcap(text) text", |a, _| Ok(Value::Text(initcap(text_at(a, 0))))).in_programs("initcap"),
+        define("lower(text) text", |a, _| Ok(Value::Text(letter_case::lower(text_at(a, 0)))))
+            .in_programs("lower"),
+        define("upper(text) text", |a, _| Ok(Value::Text(letter_case::upper(text_at(a, 0)))))
+            .in_programs("upper"),
+        define("initcap(text) text", |a, _| Ok(Value::Text(letter_case::capital(text_at(a, 0)))))
+            .in_programs("initcap"),
         of_programs("reverse(text) text", Function::Reverse),
         of_programs("ascii(text) int", Function::CodeOf),
         of_programs("chr(int) text", Function::CharacterOf),
@@ -150,11 +153,6 @@ pub fn definitions() -> Vec<Definition> {
         define("bit_count(bytea) bigint", |a, _| {
             Ok(Value::BigInt(bytes_at(a, 0).iter().map(|byte| i64::from(byte.count_ones())).sum()))
         }),
-        define("regexp_instr(text, text) int", |a, _| {
-            let found = pattern(text_at(a, 1), "")?.find(text_at(a, 0)).map(|found| found.start());
-            let before = found.map(|at| text_at(a, 0)[..at].chars().count() as i32 + 1);
-            Ok(Value::Int(before.unwrap_or(0)))
-        }),
         define("to_hex(bigint) text", |a, _| Ok(Value::Text(format!("{:x}", integer_at(a, 0))))),
         define("to_hex(int) text", |a, _| Ok(Value::Text(format!("{:x}", integer_at(a, 0) as i32)))),
         define("encode(bytea, text) text", encode),
@@ -165,45 +163,6 @@ pub fn definitions() -> Vec<Definition> {
                 .map_err(|_| Error::new(SqlState(*b"22021"), "invalid byte sequence for encoding \"UTF8\""))
         }),
         define("convert_to(text, name) bytea", |a, _| Ok(Value::Bytea(text_at(a, 0).as_bytes().to_vec()))),
-        define("regexp_replace(text, text, text, text?) text", |a, _| {
-            let flags = text_at(a, 3);
-            let regex = pattern(text_at(a, 1), flags)?;
-            // `\1` and `\&` of PostgreSQL are `${1}` and `${0}` here.
-            let mut new = String::new();
-            let mut characters = text_at(a, 2).chars();
-            while let Some(character) = characters.next() {
-                match character {
-                    '$' => new += "$$",
-                    '\\' => match characters.next() {
-                        Some('&') => new += "${0}",
-                        Some(digit @ '0'..='9') => new += &format!("${{{digit}}}"),
-                        Some(other) => new.push(other),
-                        None => new.push('\\'),
-                    },
-                    other => new.push(other),
-                }
-            }
-            let limit = usize::from(!flags.contains('g'));
-            Ok(Value::Text(regex.replacen(text_at(a, 0), limit, new.as_str()).into_owned()))
-        }),
-        define("regexp_match(text, text, text?) text[]", |a, _| {
-            let regex = pattern(text_at(a, 1), text_at(a, 2))?;
-            Ok(regex.captures(text_at(a, 0)).map_or(Value::Null, |found| captured(&found)))
-        }),
-        define("regexp_like(text, text, text?) bool", |a, _| {
-            Ok(Value::Boolean(pattern(text_at(a, 1), text_at(a, 2))?.is_match(text_at(a, 0))))
-        }),
-        define("regexp_count(text, text) int", |a, _| {
-            Ok(Value::Int(pattern(text_at(a, 1), "")?.find_iter(text_at(a, 0)).count() as i32))
-        }),
-        define("regexp_substr(text, text) text", |a, _| {
-            let regex = pattern(text_at(a, 1), "")?;
-            Ok(regex.find(text_at(a, 0)).map(|found| found.as_str().to_string()).into())
-        }),
-        define("regexp_split_to_array(text, text, text?) text[]", |a, _| {
-            let regex = pattern(text_at(a, 1), text_at(a, 2))?;
-            Ok(array_of(split_at_matches(&regex, text_at(a, 0)).into_iter().map(Value::from)))
-        }),
         define("string_to_array(text, text, text?) text[] null", |a, _| {
             if a[0].is_null() {
                 return Ok(Value::Null);
@@ -373,20 +332,6 @@ fn digest(bytes: &[u8]) -> Vec<u8> {
     md5::Md5::digest(bytes).to_vec()
 }
 
-fn initcap(text: &str) -> String {
-    let mut is_start = true;
-    let mut result = String::with_capacity(text.len());
-    for character in text.chars() {
-        if is_start {
-            result.extend(character.to_uppercase())
-        } else {
-            result.extend(character.to_lowercase())
-        }
-        is_start = !character.is_alphanumeric();
-    }
-    result
-}
-
 /// A pattern of `LIKE` whose escape is another character, or none, as one whose escape is the backslash.
 fn with_backslashes(pattern: &str, escape: &str) -> String {
     let mut result = String::with_capacity(pattern.len());
@@ -533,6 +478,10 @@ pub fn quote_literal(text: &str) -> String {
     if text.contains('\\') { format!("E'{}'", quoted.replace('\\', "\\\\")) } else { format!("'{quoted}'") }
 }
 
+fn too_few_arguments() -> Error {
+    Error::new(SqlState::INVALID_PARAMETER, "too few arguments for format()")
+}
+
 fn format_text(a: &[Value], call: &Call) -> Result<Value> {
     let Some(Value::Text(template)) = a.first() else { return Ok(Value::Null) };
     let mut result = String::new();
@@ -550,7 +499,17 @@ fn format_text(a: &[Value], call: &Call) -> Result<Value> {
         let mut width = 0i64;
         if characters.next_if_eq(&'$').is_some() {
             next = digits.parse().unwrap_or(1);
-        } else {
+            digits.clear();
+            while let Some(digit) = characters.next_if(|c| c.is_ascii_digit() || *c == '-') {
+                digits.push(digit);
+            }
+        }
+        if characters.next_if_eq(&'*').is_some() {
+            // The width is an argument; of a null there is none.
+            width = a.get(next).ok_or_else(too_few_arguments)?.as_integer().unwrap_or(0);
+            width = if digits == "-" { -width } else { width };
+            next += 1;
+        } else if !digits.is_empty() {
             width = digits.parse().unwrap_or(0);
         }
         let kind = characters.next().unwrap_or('?');
@@ -558,9 +517,7 @@ fn format_text(a: &[Value], call: &Call) -> Result<Value> {
             result.push('%');
             continue;
         }
-        let value = a
-            .get(next)
-            .ok_or_else(|| Error::new(SqlState::INVALID_PARAMETER, "too few arguments for format()"))?;
+        let value = a.get(next).ok_or_else(too_few_arguments)?;
         let text = call.types.get(next).and_then(|sql_type| text(value, sql_type, &call.environment.style));
         let text = text.unwrap_or_default();
         next += 1;

@@ -28,7 +28,7 @@ use bumpalo::Bump;
 use fabius_value::calendar::is_infinite;
 use fabius_value::data_type::Family;
 use fabius_value::value::check_blob;
-use fabius_value::{DataType, DateField, Datum, Error, Result, SqlState, Value, calendar};
+use fabius_value::{DataType, DateField, Datum, Error, Result, SqlState, Value, calendar, letter_case};
 use std::cmp::Ordering;
 
 /// A function resolved for the type of its first argument.
@@ -162,8 +162,8 @@ impl FunctionOperation {
             (Op::Abs, [Datum::Double(v)]) => Datum::Double(v.abs()),
             (Op::Length, [Datum::Text(v)]) => Datum::Int(v.chars().count() as i64),
             (Op::Length, [Datum::Bytes(v)]) => Datum::Int(v.len() as i64),
-            (Op::Lower, [Datum::Text(v)]) => made(&v.to_lowercase(), arena)?,
-            (Op::Upper, [Datum::Text(v)]) => made(&v.to_uppercase(), arena)?,
+            (Op::Lower, [Datum::Text(v)]) => made(&letter_case::lower(v), arena)?,
+            (Op::Upper, [Datum::Text(v)]) => made(&letter_case::upper(v), arena)?,
             (Op::Substring, [Datum::Text(v), Datum::Int(from), Datum::Int(count)]) => {
                 let (start, end) = window(*from, *count)?;
                 Datum::Text(&v[byte_of(v, start)..byte_of(v, end)])

@@ -71,7 +71,7 @@ pub(super) fn apply<'a>(
             Text(arena.alloc_str(&text.repeat(count)))
         }
         (Function::Reverse, [Text(text)]) => Text(arena.alloc_str(&text.chars().rev().collect::<String>())),
-        (Function::Capitalise, [Text(text)]) => made(&capitalise(text), arena)?,
+        (Function::Capitalise, [Text(text)]) => made(&fabius_value::letter_case::capital(text), arena)?,
         (Function::CodeOf, [Text(text)]) => {
             Int(text.chars().next().map_or(0, |first| i64::from(u32::from(first))))
         }
@@ -146,19 +146,6 @@ fn translate(text: &str, from: &str, to: &str) -> String {
         Err(_) => Some(character),
     };
     text.chars().filter_map(change).collect()
-}
-
-fn capitalise(text: &str) -> String {
-    let mut inside = false;
-    let mut capital = String::with_capacity(text.len());
-    for character in text.chars() {
-        match inside {
-            false => capital.extend(character.to_uppercase()),
-            true => capital.extend(character.to_lowercase()),
-        }
-        inside = character.is_alphanumeric();
-    }
-    capital
 }
 
 fn character(code: i64) -> Result<char> {

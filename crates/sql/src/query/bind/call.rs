@@ -282,7 +282,11 @@ impl Binder<'_> {
                     .iter()
                     .all(|typed| is_integer(&typed.sql_type) || typed.sql_type == SqlType::Unknown);
                 if arguments.iter().any(|typed| matches!(typed.sql_type, SqlType::Numeric(_))) {
-                    return Err(unsupported("generate_series of numeric is not supported"));
+                    let scale = arguments.iter().map(|typed| typed.sql_type.scale()).max().unwrap_or(0);
+                    let to = SqlType::Numeric(Some((38, scale)));
+                    let coerced = arguments.into_iter().map(|typed| self.coerce(typed, &to));
+                    let arguments = coerced.collect::<Result<_>>()?;
+                    return self.function_returning("fabius_series", arguments, SqlType::Array(Box::new(to)));
                 }
                 if !is_whole {
                     let has_zone = arguments.iter().any(|typed| typed.sql_type == SqlType::TimestampTz)
