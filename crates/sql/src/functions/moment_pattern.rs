@@ -192,7 +192,7 @@ pub(super) fn ordinal_ending(number: u64) -> &'static str {
 
 /// Reads a moment as a `to_char` pattern shows it.
 pub(super) fn read_moment(text: &str, pattern: &str) -> Result<i64> {
-    let mut f = Fields { year: 1, month: 1, day: 1, ..Fields::default() };
+    let mut f = Fields { year: 0, month: 1, day: 1, ..Fields::default() };
     let (mut rest, mut pattern) = (text.trim_start(), pattern);
     let (mut is_afternoon, mut is_before_christ, mut day_of_year, mut day) = (None, false, None, None);
     let invalid =

@@ -505,10 +505,17 @@ fn format_text(a: &[Value], call: &Call) -> Result<Value> {
             }
         }
         if characters.next_if_eq(&'*').is_some() {
-            // The width is an argument; of a null there is none.
-            width = a.get(next).ok_or_else(too_few_arguments)?.as_integer().unwrap_or(0);
-            width = if digits == "-" { -width } else { width };
-            next += 1;
+            // The width is an argument, the next one or that of a number; of a null there is none.
+            let is_left = digits == "-";
+            digits.clear();
+            while let Some(digit) = characters.next_if(char::is_ascii_digit) {
+                digits.push(digit);
+            }
+            let is_numbered = !digits.is_empty() && characters.next_if_eq(&'$').is_some();
+            let at = if is_numbered { digits.parse().unwrap_or(0) } else { next };
+            width = a.get(at).ok_or_else(too_few_arguments)?.as_integer().unwrap_or(0);
+            width = if is_left { -width } else { width };
+            next = if is_numbered { next } else { next + 1 };
         } else if !digits.is_empty() {
             width = digits.parse().unwrap_or(0);
         }

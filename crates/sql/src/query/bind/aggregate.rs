@@ -358,7 +358,10 @@ impl Binder<'_> {
             }
             "json_object_agg" | "jsonb_object_agg" => {
                 let Some(value) = second else { return wrong(self, &[first]) };
-                let key = self.cast(first, &T::Text)?;
+                let key = match first.sql_type {
+                    T::Char(_) => first,
+                    _ => self.cast(first, &T::Text)?,
+                };
                 let key = self.function("fabius_json", vec![key])?;
                 let value = self.function(
                     if name.starts_with("jsonb") { "fabius_jsonb" } else { "fabius_json" },
