@@ -30,7 +30,7 @@ pub const LONG_FUNCTIONS: &[(&str, &str, usize)] = &[
     ("crates/sql/src/pg_catalog/server.rs", "rows", 154),
     ("crates/sql/src/pg_catalog/standard.rs", "rows", 120),
     ("crates/sql/src/query/apply_operator.rs", "apply_batch", 107),
-    ("crates/sql/src/query/bind/aggregate.rs", "aggregate_of", 234),
+    ("crates/sql/src/query/bind/aggregate.rs", "aggregate_of", 217),
     ("crates/sql/src/query/bind/grouping.rs", "group", 143),
 ];
 

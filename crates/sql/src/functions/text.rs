@@ -514,7 +514,7 @@ fn format_text(a: &[Value], call: &Call) -> Result<Value> {
             let is_numbered = !digits.is_empty() && characters.next_if_eq(&'$').is_some();
             let at = if is_numbered { digits.parse().unwrap_or(0) } else { next };
             width = a.get(at).ok_or_else(too_few_arguments)?.as_integer().unwrap_or(0);
-            width = if is_left { -width } else { width };
+            width = if is_left { -width.abs() } else { width };
             next = if is_numbered { next } else { next + 1 };
         } else if !digits.is_empty() {
             width = digits.parse().unwrap_or(0);

@@ -209,6 +209,27 @@ impl Binder<'_> {
         self.function(&format!("fabius_{name}"), all)
     }
 
+    /// `json_object_agg`
+    fn json_object(&mut self, is_binary: bool, key: Typed, value: Typed, shape: Shape<'_>) -> Result<Typed> {
+        let key = match key.sql_type {
+            SqlType::Char(_) => key,
+            _ => self.cast(key, &SqlType::Text)?,
+        };
+        let key = self.function("fabius_json", vec![key])?;
+        let value = self.function(if is_binary { "fabius_jsonb" } else { "fabius_json" }, vec![value])?;
+        let colon = if is_binary { ": " } else { " : " };
+        let pair = concatenated(concatenated(key.expr, text_literal(colon)), value.expr);
+        let arguments = vec![pair, text_literal(", ")];
+        let joined = self.joined(arguments, shape)?;
+        let (open, close) = if is_binary { ("{", "}") } else { ("{ ", " }") };
+        let object = enclosed(open, joined, close);
+        match is_binary {
+            // A key is there once, and keys are in the order of jsonb.
+            true => self.cast(Typed::new(object, SqlType::Text), &SqlType::JsonB),
+            false => Ok(Typed::new(object, SqlType::Json)),
+        }
+    }
+
     fn aggregate_of(&mut self, name: &str, arguments: Vec<Typed>, mut shape: Shape<'_>) -> Result<Typed> {
         use SqlType as T;
         if matches!(name, "percentile_cont" | "percentile_disc" | "mode") {
@@ -356,30 +377,10 @@ impl Binder<'_> {
                 let joined = self.joined(arguments, shape)?;
                 Ok(Typed::new(enclosed("[", joined, "]"), sql_type))
             }
-            "json_object_agg" | "jsonb_object_agg" => {
-                let Some(value) = second else { return wrong(self, &[first]) };
-                let key = match first.sql_type {
-                    T::Char(_) => first,
-                    _ => self.cast(first, &T::Text)?,
-                };
-                let key = self.function("fabius_json", vec![key])?;
-                let value = self.function(
-                    if name.starts_with("jsonb") { "fabius_jsonb" } else { "fabius_json" },
-                    vec![value],
-                )?;
-                let is_binary = name.starts_with("jsonb");
-                let colon = if is_binary { ": " } else { " : " };
-                let pair = concatenated(concatenated(key.expr, text_literal(colon)), value.expr);
-                let arguments = vec![pair, text_literal(", ")];
-                let joined = self.joined(arguments, shape)?;
-                let (open, close) = if is_binary { ("{", "}") } else { ("{ ", " }") };
-                let object = enclosed(open, joined, close);
-                match is_binary {
-                    // Its keys are there once, in jsonb's order.
-                    true => self.cast(Typed::new(object, T::Text), &T::JsonB),
-                    false => Ok(Typed::new(object, T::Json)),
-                }
-            }
+            "json_object_agg" | "jsonb_object_agg" => match second {
+                Some(value) => self.json_object(name.starts_with("jsonb"), first, value, shape),
+                None => wrong(self, &[first]),
+            },
             "bit_and" | "bit_or" | "bit_xor" => {
                 if !is_integer(&first.sql_type) {
                     return wrong(self, &[first]);
