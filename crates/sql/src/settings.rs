@@ -76,12 +76,7 @@ const DEFINITIONS: &[Definition] = &[
     told("default_transaction_read_only", "off", Kind::Boolean, "Whether transactions only read."),
     told("in_hot_standby", "off", Kind::Fixed, "Whether this is a standby."),
     told("integer_datetimes", "on", Kind::Fixed, "Whether times are integers."),
-    told(
-        "IntervalStyle",
-        "postgres",
-        Kind::Choice(&["postgres", "postgres_verbose", "sql_standard", "iso_8601"]),
-        "How intervals are shown.",
-    ),
+    told("IntervalStyle", "postgres", Kind::Choice(&["postgres"]), "How intervals are shown."),
     told("is_superuser", "on", Kind::Fixed, "Whether the user may do everything."),
     told("server_encoding", "UTF8", Kind::Fixed, "Encoding of stored texts."),
     told("server_version", SERVER_VERSION, Kind::Fixed, "Version."),

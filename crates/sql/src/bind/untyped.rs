@@ -7,6 +7,7 @@
 //! ```
 
 use crate::catalog::{Column, Table, folded};
+use crate::parse::part;
 use crate::parse::tokens::Tokens;
 use crate::sql_type::SqlType;
 use crate::type_rules::without_modifiers;
@@ -17,7 +18,10 @@ pub(crate) fn typed(value: &Expr, column: &Column) -> Expr {
     match value {
         Expr::Identifier(word) if word.quote_style.is_none() && folded(word) == "default" => {
             match (&column.default, &column.sequence) {
-                (Some(default), _) => parsed(default).unwrap_or_else(|| value.clone()),
+                (Some(default), _) => {
+                    let read = Tokens::of(default).and_then(|it| it.read(|parser| parser.parse_expr()));
+                    read.unwrap_or_else(|_| value.clone())
+                }
                 (None, None) => cast(&Expr::value(ast::Value::Null), &column.sql_type),
                 (None, Some(_)) => value.clone(),
             }
@@ -73,20 +77,5 @@ fn cast(value: &Expr, to: &SqlType) -> Expr {
         SqlType::Char(_) => SqlType::Text,
         other => without_modifiers(other),
     };
-    match parsed(&format!("CAST(NULL AS {to})")) {
-        Some(Expr::Cast { kind, data_type, array, format, .. }) => {
-            Expr::Cast { kind, expr: Box::new(value.clone()), data_type, array, format }
-        }
-        _ => value.clone(),
-    }
-}
-
-fn parsed(expression: &str) -> Option<Expr> {
-    let statement = Tokens::of(&format!("SELECT {expression}")).and_then(|tokens| tokens.sql());
-    let Ok(ast::Statement::Query(query)) = statement else { return None };
-    let ast::SetExpr::Select(select) = *query.body else { return None };
-    match select.projection.into_iter().next() {
-        Some(ast::SelectItem::UnnamedExpr(expression)) => Some(expression),
-        _ => None,
-    }
+    part::cast(value.clone(), &to.to_string()).unwrap_or_else(|_| value.clone())
 }

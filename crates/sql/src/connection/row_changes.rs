@@ -5,8 +5,8 @@ use crate::bind::{RowsOf, lower_delete_rows, lower_update_rows};
 use crate::bulk_write::BulkWrite;
 use crate::catalog::{Catalog, ROW_NUMBER, Table, folded};
 use crate::parameter_types::ParameterTypes;
+use crate::parse::part;
 use crate::parse::tokens::Tokens;
-use crate::parse::written::{quoted, written, written_ident, written_name};
 use crate::query;
 use crate::session_facts::SessionFacts;
 use fabius::Database;
@@ -26,7 +26,13 @@ struct Target {
     table: Arc<Table>,
     alias: Option<String>,
     called: String,
-    key: Vec<String>,
+    key: Vec<ast::Expr>,
+}
+
+impl Target {
+    fn column(&self, name: &str) -> ast::Expr {
+        part::column(&self.called, name)
+    }
 }
 
 fn target(catalog: &Catalog, table: &ast::TableWithJoins) -> Result<Target> {
@@ -43,25 +49,8 @@ fn target(catalog: &Catalog, table: &ast::TableWithJoins) -> Result<Target> {
         Some(key) => key.columns.clone(),
         None => vec![ROW_NUMBER.to_string()],
     };
-    let key = columns.iter().map(|column| format!("{}.{}", quoted(&called), quoted(column))).collect();
+    let key = columns.iter().map(|column| part::column(&called, column)).collect();
     Ok(Target { table: found, alias, called, key })
-}
-
-/// The query that finds rows: `values` of them.
-fn select(
-    with: Option<&ast::With>,
-    values: &[String],
-    tables: &[&ast::TableWithJoins],
-    selection: Option<&ast::Expr>,
-) -> Result<ast::Query> {
-    let from: Vec<String> = tables.iter().map(|table| written(*table)).collect();
-    let condition = selection.map_or_else(String::new, |condition| format!(" WHERE {}", written(condition)));
-    let with = with.map_or_else(String::new, |with| format!("{} ", written(with)));
-    let text = format!("{with}SELECT {} FROM {}{condition}", values.join(", "), from.join(", "));
-    match Tokens::of(&text)?.sql()? {
-        ast::Statement::Query(query) => Ok(*query),
-        _ => Err(not_supported("this form of UPDATE or DELETE")),
-    }
 }
 
 /// What an assignment gives each of its columns.
@@ -115,11 +104,11 @@ fn returned(
     items: &[ast::SelectItem],
     target: &Target,
     others: &[ast::TableWithJoins],
-    assigned: &HashMap<String, String>,
-) -> Result<Vec<String>> {
+    assigned: &HashMap<String, ast::Expr>,
+) -> Result<Vec<ast::SelectItem>> {
     let own = |name: &str| match assigned.get(name) {
-        Some(value) => format!("{value} AS {}", quoted(name)),
-        None => format!("{}.{}", quoted(&target.called), quoted(name)),
+        Some(value) => part::named(value.clone(), name),
+        None => ast::SelectItem::UnnamedExpr(target.column(name)),
     };
     let all_own = || target.table.columns.iter().map(|column| own(&column.name));
     let mut all = Vec::new();
@@ -128,7 +117,11 @@ fn returned(
             ast::SelectItem::Wildcard(_) => {
                 all.extend(all_own());
                 for other in others {
-                    all.push(format!("{}.*", name_in_from(&other.relation)?));
+                    let name = ast::ObjectName(vec![ast::ObjectNamePart::Identifier(name_in_from(
+                        &other.relation,
+                    )?)]);
+                    let kind = ast::SelectItemQualifiedWildcardKind::ObjectName(name);
+                    all.push(ast::SelectItem::QualifiedWildcard(kind, Default::default()));
                 }
             }
             ast::SelectItem::QualifiedWildcard(ast::SelectItemQualifiedWildcardKind::ObjectName(name), _)
@@ -138,14 +131,14 @@ fn returned(
                 all.extend(all_own());
             }
             ast::SelectItem::UnnamedExpr(expression) => {
-                let name = quoted(&crate::column_name::of(expression));
-                all.push(format!("{} AS {name}", written(&as_written(expression, target, assigned)?)));
+                let name = crate::column_name::of(expression);
+                all.push(part::named(as_written(expression, target, assigned)?, &name));
             }
             ast::SelectItem::ExprWithAlias { expr, alias } => {
-                let value = written(&as_written(expr, target, assigned)?);
-                all.push(format!("{value} AS {}", written_ident(alias)));
+                let expr = as_written(expr, target, assigned)?;
+                all.push(ast::SelectItem::ExprWithAlias { expr, alias: alias.clone() });
             }
-            other => all.push(written(other)),
+            other => all.push(other.clone()),
         }
     }
     Ok(all)
@@ -158,10 +151,7 @@ fn of_own_columns(text: &str, target: &Target) -> Result<ast::Expr> {
         if let ast::Expr::Identifier(name) = part
             && target.table.column(&folded(name)).is_some()
         {
-            *part = ast::Expr::CompoundIdentifier(vec![
-                ast::Ident::with_quote('"', target.called.clone()),
-                ast::Ident::with_quote('"', folded(name)),
-            ]);
+            *part = target.column(&folded(name));
         }
         ControlFlow::<()>::Continue(())
     });
@@ -169,23 +159,23 @@ fn of_own_columns(text: &str, target: &Target) -> Result<ast::Expr> {
 }
 
 /// What a relation is called by the rest of the statement.
-fn name_in_from(factor: &ast::TableFactor) -> Result<String> {
+fn name_in_from(factor: &ast::TableFactor) -> Result<ast::Ident> {
     let (name, alias) = match factor {
         ast::TableFactor::Table { name, alias, .. } => {
-            (Some(written_name(&ast::ObjectName(name.0.last().cloned().into_iter().collect()))), alias)
+            (name.0.last().and_then(|part| part.as_ident()), alias)
         }
         ast::TableFactor::Derived { alias, .. } => (None, alias),
         _ => return Err(not_supported("RETURNING * with this form of FROM")),
     };
-    let alias = alias.as_ref().map(|alias| written_ident(&alias.name));
-    alias.or(name).ok_or_else(|| not_supported("RETURNING * with this form of FROM"))
+    let alias = alias.as_ref().map(|alias| &alias.name);
+    alias.or(name).cloned().ok_or_else(|| not_supported("RETURNING * with this form of FROM"))
 }
 
 /// An expression about a row as it is once it is written.
 fn as_written(
     expression: &ast::Expr,
     target: &Target,
-    assigned: &HashMap<String, String>,
+    assigned: &HashMap<String, ast::Expr>,
 ) -> Result<ast::Expr> {
     let mut expression = expression.clone();
     match expression.visit(&mut AsWritten { target, assigned, depth: 0 }) {
@@ -197,7 +187,7 @@ fn as_written(
 /// Puts what columns are assigned in their place.
 struct AsWritten<'w> {
     target: &'w Target,
-    assigned: &'w HashMap<String, String>,
+    assigned: &'w HashMap<String, ast::Expr>,
     /// How many queries are around what is visited.
     depth: usize,
 }
@@ -246,10 +236,7 @@ impl VisitorMut for AsWritten<'_> {
             let what = format!("a subquery in RETURNING that names the changed column {expression}");
             return ControlFlow::Break(not_supported(&what));
         }
-        match Tokens::of(value).and_then(|tokens| tokens.read(|parser| parser.parse_expr())) {
-            Ok(value) => *expression = value,
-            Err(error) => return ControlFlow::Break(error),
-        }
+        *expression = value.clone();
         ControlFlow::Continue(())
     }
 }
@@ -292,19 +279,19 @@ impl WriteQuery {
                 // It follows from the others; that it is given DEFAULT was seen when the statement was bound.
                 continue;
             }
-            let value = written(&crate::bind::typed(&value, &table.columns[place]));
-            assignments_by_name.insert(name, format!("CAST(({value}) AS {})", table.columns[place].sql_type));
+            let value = crate::bind::typed(&value, &table.columns[place]);
+            let stored = part::cast(value.clone(), &table.columns[place].sql_type.to_string())?;
+            assignments_by_name.insert(name, stored);
             columns.push(place);
             values.push(value);
         }
-        let generated: Vec<(String, String)> = table
+        let generated: Vec<(String, ast::Expr)> = table
             .columns
             .iter()
             .filter_map(|column| Some((&column.name, &column.sql_type, column.generated.as_ref()?)))
             .map(|(name, sql_type, text)| {
                 let value = as_written(&of_own_columns(text, &target)?, &target, &assignments_by_name)?;
-                let value = written(&value);
-                Ok((name.clone(), format!("CAST(({value}) AS {sql_type})")))
+                Ok((name.clone(), part::cast(value, &sql_type.to_string())?))
             })
             .collect::<Result<_>>()?;
         assignments_by_name.extend(generated);
@@ -315,12 +302,13 @@ impl WriteQuery {
             ) => tables.as_slice(),
         };
         let width = values.len();
+        let mut items: Vec<_> = values.into_iter().map(ast::SelectItem::UnnamedExpr).collect();
         let returning = update.returning.as_deref();
-        if let Some(items) = returning {
-            values.extend(returned(items, &target, others, &assignments_by_name)?);
+        if let Some(returning) = returning {
+            items.extend(returned(returning, &target, others, &assignments_by_name)?);
         }
-        let tables: Vec<_> = std::iter::once(&update.table).chain(others).collect();
-        let query = select(with, &values, &tables, update.selection.as_ref())?;
+        let tables = std::iter::once(&update.table).chain(others).cloned().collect();
+        let query = part::select(with, items, tables, update.selection.as_ref())?;
         let query = query::plan(&query, catalog, types, session)?;
         let key = target.key.len();
         let stored = stored_types(&query.columns[key..width], &columns, table);
@@ -355,13 +343,13 @@ impl WriteQuery {
         let [changed] = from.as_slice() else { return Err(not_supported("DELETE from several tables")) };
         let target = target(catalog, changed)?;
         let others = delete.using.as_deref().unwrap_or_default();
-        let mut values = target.key.clone();
+        let mut items: Vec<_> = target.key.iter().cloned().map(ast::SelectItem::UnnamedExpr).collect();
         let returning = delete.returning.as_deref();
-        if let Some(items) = returning {
-            values.extend(returned(items, &target, others, &HashMap::new())?);
+        if let Some(returning) = returning {
+            items.extend(returned(returning, &target, others, &HashMap::new())?);
         }
-        let tables: Vec<_> = std::iter::once(changed).chain(others).collect();
-        let query = select(with, &values, &tables, delete.selection.as_ref())?;
+        let tables = std::iter::once(changed).chain(others).cloned().collect();
+        let query = part::select(with, items, tables, delete.selection.as_ref())?;
         let query = query::plan(&query, catalog, types, session)?;
         let rows = RowsOf {
             table: &target.table,

@@ -173,11 +173,6 @@ impl Connection {
 
 /// What stops a copy, as PostgreSQL words it.
 fn reworded(error: Error, table: &Table) -> Error {
-    let message = error.message();
-    let named = |names: Vec<&String>| {
-        let found = names.into_iter().filter(|name| message.contains(name.as_str()));
-        found.max_by_key(|name| name.len()).cloned()
-    };
     match error.state() {
         SqlState::UNIQUE_VIOLATION => {
             // The constraint is the storage's: an index has the key's name, the primary key one of its own.
@@ -190,7 +185,8 @@ fn reworded(error: Error, table: &Table) -> Error {
             detail.into_iter().fold(reworded, Error::with_detail)
         }
         SqlState::NOT_NULL_VIOLATION => {
-            let name = named(table.columns.iter().map(|column| &column.name).collect()).unwrap_or_default();
+            let behind = error.message().split_once("in column \"").map_or("", |(_, behind)| behind);
+            let name = behind.split_once("\" of relation").map_or(behind, |(name, _)| name).to_string();
             Error::new(
                 SqlState::NOT_NULL_VIOLATION,
                 format!("column \"{name}\" of relation \"{}\" contains null values", table.name.name),

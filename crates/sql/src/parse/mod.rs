@@ -15,6 +15,7 @@
 //! | `limits` | lists that are longer than PostgreSQL takes them: refused |
 //! | `spelling` | what sqlparser does not read, in other words |
 //! | [`written`] | parts of statements as text that reads back as the same |
+//! | [`part`] | parts of statements that are made of others |
 //! | [`normal_form`] | a statement's text without its literals |
 //! | `statement` | the grammar of statements by their first word |
 //! | [`copy`] | the grammar of `COPY` |
@@ -28,6 +29,7 @@ pub(crate) mod dialect;
 pub(crate) mod foreign;
 pub(crate) mod limits;
 pub mod normal_form;
+pub mod part;
 pub mod session;
 mod spelling;
 mod statement;
