@@ -36,7 +36,7 @@ pub fn select(
     tables: Vec<ast::TableWithJoins>,
     condition: Option<&ast::Expr>,
 ) -> Result<ast::Query> {
-    let ast::Statement::Query(mut query) = Tokens::of("SELECT")?.sql()? else {
+    let ast::Statement::Query(mut query) = Tokens::of("SELECT 1")?.sql()? else {
         return Err(Error::new(SqlState(*b"XX000"), "a query is none"));
     };
     if let ast::SetExpr::Select(select) = query.body.as_mut() {
