@@ -68,7 +68,7 @@ pub fn definitions() -> Vec<Definition> {
             if a[0].is_null() {
                 return Ok(Value::Null);
             }
-            Ok(array_of(elements_at(a, 0).into_iter().filter(|element| *element != a[1])))
+            Ok(array_of(elements_at(a, 0).into_iter().filter(|element| !are_same(element, &a[1]))))
         }),
         define(
             "array_replace(anycompatiblearray, anycompatible, anycompatible) anycompatiblearray null",
@@ -76,18 +76,18 @@ pub fn definitions() -> Vec<Definition> {
                 if a[0].is_null() {
                     return Ok(Value::Null);
                 }
-                let new = |element: Value| if element == a[1] { a[2].clone() } else { element };
+                let new = |element: Value| if are_same(&element, &a[1]) { a[2].clone() } else { element };
                 Ok(array_of(elements_at(a, 0).into_iter().map(new)))
             },
         ),
         define("array_position(anycompatiblearray, anycompatible, int?) int null", |a, _| {
             let from = (integer_at(a, 2) - 1).max(0) as usize;
-            let found = elements_at(a, 0).iter().skip(from).position(|element| *element == a[1]);
+            let found = elements_at(a, 0).iter().skip(from).position(|element| are_same(element, &a[1]));
             Ok(found.map_or(Value::Null, |at| Value::Int((at + from + 1) as i32)))
         }),
         define("array_positions(anycompatiblearray, anycompatible) int[] null", |a, _| {
             let elements = elements_at(a, 0);
-            let places = elements.iter().enumerate().filter(|(_, element)| **element == a[1]);
+            let places = elements.iter().enumerate().filter(|(_, element)| are_same(element, &a[1]));
             Ok(array_of(places.map(|(at, _)| Value::Int(at as i32 + 1))))
         }),
         define("array_fill(anyelement, int[]) anyarray null", |a, _| {
@@ -130,7 +130,7 @@ pub fn definitions() -> Vec<Definition> {
         define("<@(anyarray, anyarray) bool", |a, _| Ok(contains(&a[1], &a[0]))),
         define("&&(anyarray, anyarray) bool", |a, _| {
             let left = elements_at(a, 0);
-            let has = |element: &Value| !element.is_null() && left.contains(element);
+            let has = |element: &Value| !element.is_null() && left.iter().any(|of| are_same(of, element));
             Ok(Value::Boolean(elements_at(a, 1).iter().any(has)))
         }),
         define("fabius_array(any...) any null", |a, _| Ok(array_of(a.iter().cloned()))),
@@ -175,6 +175,11 @@ fn ordered_sets() -> Vec<Definition> {
                     if is_ascending { order } else { order.reverse() }
                 }
             });
+            Ok(array_of(elements))
+        }),
+        define("fabius_once_each(anyarray) anyarray", |a, _| {
+            let mut elements = elements_at(a, 0);
+            elements.dedup_by(|one, other| are_same(one, other));
             Ok(array_of(elements))
         }),
         define("fabius_percentile_cont(float8[], float8) float8", |a, _| between(&elements_at(a, 0), &a[1])),
@@ -229,7 +234,7 @@ fn numeric_series(a: &[Value]) -> Result<Value> {
 /// Whether an array has all elements of another.
 fn contains(array: &Value, part: &Value) -> Value {
     let elements = elements_at(std::slice::from_ref(array), 0);
-    let has = |element: &Value| !element.is_null() && elements.contains(element);
+    let has = |element: &Value| !element.is_null() && elements.iter().any(|of| are_same(of, element));
     Value::Boolean(elements_at(std::slice::from_ref(part), 0).iter().all(has))
 }
 
@@ -299,6 +304,11 @@ fn checked(count: i64) -> Result<i64> {
     Ok(count)
 }
 
+/// Whether two elements are the same: equal, or both null.
+fn are_same(one: &Value, other: &Value) -> bool {
+    one == other || compare(one, other) == Some(Ordering::Equal)
+}
+
 /// Compares two values of one type; `None` if one is null.
 pub fn compare(left: &Value, right: &Value) -> Option<Ordering> {
     use Value as V;
@@ -360,10 +370,13 @@ fn order(element: &Value, key: &mut Vec<u8>) {
         V::Numeric(number) => whole(number.mantissa, key),
         V::Date(days) => whole(i128::from(*days), key),
         V::Timestamp(micros) => whole(i128::from(*micros), key),
-        V::List(_) => {
-            let span = Interval::of_value(element).map(Interval::span);
-            whole(span.unwrap_or_default(), key);
-        }
+        V::List(rows) => match Interval::of_value(element) {
+            Some(interval) => whole(interval.span(), key),
+            None => {
+                rows.iter().flatten().for_each(|element| order(element, key));
+                key.push(0);
+            }
+        },
         V::SmallInt(_) | V::Int(_) | V::BigInt(_) => {
             whole(element.as_integer().map_or(0, i128::from), key);
         }

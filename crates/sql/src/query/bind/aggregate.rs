@@ -167,7 +167,9 @@ impl Binder<'_> {
                 "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list",
             ));
         }
-        self.sorted_array(value, Shape { order_by: Vec::new(), ..shape }, is_ascending, nulls_first)
+        let values =
+            self.sorted_array(value, Shape { order_by: Vec::new(), ..shape }, is_ascending, nulls_first)?;
+        self.function("fabius_once_each", vec![values])
     }
 
     /// The values of an aggregate as an array in order.
@@ -240,6 +242,10 @@ impl Binder<'_> {
         if name == "count" {
             let argument = match arguments.pop() {
                 None => Expr::Literal(ScalarValue::Int64(Some(1)), None),
+                Some(typed) if shape.distinct => {
+                    let typed = self.known(typed)?;
+                    self.compared_by(typed)?.expr
+                }
                 Some(typed) => self.known(typed)?.expr,
             };
             let count = self.make(aggregate::count::count_udaf(), vec![argument], shape)?;

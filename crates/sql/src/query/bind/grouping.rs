@@ -1,10 +1,12 @@
 //! `GROUP BY`: keys, grouping sets, and what a query says of its groups.
 
+use super::representative::looks_different;
 use super::scope::Selected;
 use super::{Binder, Sight, Typed};
 use crate::analysis::{ListItem, list_item, place_of_name};
 use crate::query::failure::{inbound, no_aggregates_in, unsupported};
 use crate::query::outer_reference::references;
+use crate::sql_type::SqlType;
 use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::utils::find_aggregate_exprs;
@@ -18,13 +20,21 @@ const CUBE: usize = 12;
 /// Groupings of one `SELECT`, at most.
 const GROUPING_SETS: usize = 4096;
 
+/// What `GROUP BY` says.
+#[derive(Default)]
+pub(super) struct Groups {
+    pub keys: Vec<Expr>,
+    /// The keys whose equal values may look different, with their types.
+    unlike: Vec<(Expr, SqlType)>,
+}
+
 impl Binder<'_> {
     /// The grouping expressions; `None` without `GROUP BY`.
     pub(super) fn groups(
         &mut self,
         group_by: &ast::GroupByExpr,
         selected: &[Selected],
-    ) -> Result<Option<Vec<Expr>>> {
+    ) -> Result<Option<Groups>> {
         let expressions = match group_by {
             ast::GroupByExpr::All(_) => return Err(unsupported("GROUP BY ALL is not supported")),
             ast::GroupByExpr::Expressions(expressions, modifiers) => {
@@ -38,18 +48,21 @@ impl Binder<'_> {
             return Ok(None);
         }
         self.set_clause(Some("GROUP BY"));
-        let mut groups = Vec::with_capacity(expressions.len());
+        let (mut groups, mut unlike) = (Vec::with_capacity(expressions.len()), Vec::new());
         for expression in expressions {
             groups.push(match expression {
-                ast::Expr::Rollup(parts) => self.combined(parts, selected, GroupingSet::Rollup)?,
+                ast::Expr::Rollup(parts) => {
+                    self.combined(parts, selected, GroupingSet::Rollup, &mut unlike)?
+                }
                 ast::Expr::Cube(sets) if sets.len() > CUBE => {
                     let message = format!("CUBE is limited to {CUBE} elements");
                     return Err(Error::new(SqlState(*b"54011"), message));
                 }
-                ast::Expr::Cube(parts) => self.combined(parts, selected, GroupingSet::Cube)?,
+                ast::Expr::Cube(parts) => self.combined(parts, selected, GroupingSet::Cube, &mut unlike)?,
                 ast::Expr::GroupingSets(sets) => {
                     let sets = sets.iter().map(|set| {
-                        let set = set.iter().map(|expression| self.group_key(expression, selected));
+                        let set =
+                            set.iter().map(|expression| self.group_key(expression, selected, &mut unlike));
                         set.collect::<Result<Vec<_>>>()
                     });
                     Expr::GroupingSet(GroupingSet::GroupingSets(sets.collect::<Result<Vec<_>>>()?))
@@ -57,11 +70,11 @@ impl Binder<'_> {
                 ast::Expr::Tuple(values) if values.is_empty() => continue,
                 ast::Expr::Tuple(values) => {
                     for value in values {
-                        groups.push(self.group_key(value, selected)?);
+                        groups.push(self.group_key(value, selected, &mut unlike)?);
                     }
                     continue;
                 }
-                expression => self.group_key(expression, selected)?,
+                expression => self.group_key(expression, selected, &mut unlike)?,
             });
         }
         self.set_clause(None);
@@ -77,7 +90,7 @@ impl Binder<'_> {
         if sets > GROUPING_SETS {
             return Err(too_many_sets());
         }
-        Ok(Some(groups))
+        Ok(Some(Groups { keys: groups, unlike }))
     }
 
     /// `ROLLUP` or `CUBE`; where several columns are one part of it, as the sets that it stands for.
@@ -86,10 +99,11 @@ impl Binder<'_> {
         parts: &[Vec<ast::Expr>],
         selected: &[Selected],
         of: fn(Vec<Expr>) -> GroupingSet,
+        unlike: &mut Vec<(Expr, SqlType)>,
     ) -> Result<Expr> {
         let mut keys = Vec::with_capacity(parts.len());
         for part in parts {
-            let of_part = part.iter().map(|expression| self.group_key(expression, selected));
+            let of_part = part.iter().map(|expression| self.group_key(expression, selected, unlike));
             keys.push(of_part.collect::<Result<Vec<_>>>()?);
         }
         if keys.iter().all(|part| part.len() == 1) {
@@ -101,7 +115,12 @@ impl Binder<'_> {
         Ok(Expr::GroupingSet(GroupingSet::GroupingSets(sets_of(&keys, of))))
     }
 
-    fn group_key(&mut self, expression: &ast::Expr, selected: &[Selected]) -> Result<Expr> {
+    fn group_key(
+        &mut self,
+        expression: &ast::Expr,
+        selected: &[Selected],
+        unlike: &mut Vec<(Expr, SqlType)>,
+    ) -> Result<Expr> {
         let typed = match list_item(expression, selected.len(), "GROUP BY")? {
             ListItem::Place(at) => of_list(&selected[at])?,
             ListItem::Name(name) => {
@@ -122,14 +141,43 @@ impl Binder<'_> {
             }
             ListItem::Expression => self.expression(expression)?,
         };
-        self.known(typed).map(|typed| typed.expr)
+        let typed = self.known(typed)?;
+        if looks_different(&typed.sql_type) {
+            unlike.push((typed.expr.clone(), typed.sql_type));
+        }
+        Ok(typed.expr)
+    }
+
+    /// A plan with computed keys as columns, which stand for them in all expressions.
+    fn with_computed(
+        &mut self,
+        mut plan: LogicalPlan,
+        computed: &[(Expr, Column)],
+        all: &mut [&mut Expr],
+    ) -> Result<LogicalPlan> {
+        if computed.is_empty() {
+            return Ok(plan);
+        }
+        let mut keys: Vec<Expr> = computed.iter().map(|(expr, _)| expr.clone()).collect();
+        plan = self.spread_sets(plan, keys.iter_mut().collect())?;
+        let mut expressions: Vec<Expr> = plan.schema().iter().map(Expr::from).collect();
+        let columns = computed.iter().map(|(_, column)| column.name.clone());
+        expressions.extend(keys.into_iter().zip(columns).map(|(key, name)| key.alias(name)));
+        let columns = computed.iter().map(|(expr, column)| (expr, column)).collect();
+        for expr in all {
+            substitute(expr, &columns)?;
+        }
+        LogicalPlanBuilder::from(plan)
+            .project(expressions)
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(inbound)
     }
 
     /// Groups a plan; the expressions then are over its result.
     pub(super) fn group(
         &mut self,
         plan: LogicalPlan,
-        groups: Vec<Expr>,
+        Groups { keys: groups, unlike }: Groups,
         mut all: Vec<&mut Expr>,
         within: &[Column],
     ) -> Result<LogicalPlan> {
@@ -171,22 +219,16 @@ impl Binder<'_> {
                 }
             });
         }
-        let mut plan = plan;
-        if !computed.is_empty() {
-            let mut keys: Vec<Expr> = computed.iter().map(|(expr, _)| expr.clone()).collect();
-            plan = self.spread_sets(plan, keys.iter_mut().collect())?;
-            let mut expressions: Vec<Expr> = plan.schema().iter().map(Expr::from).collect();
-            let columns = computed.iter().map(|(_, column)| column.name.clone());
-            expressions.extend(keys.into_iter().zip(columns).map(|(key, name)| key.alias(name)));
-            plan = LogicalPlanBuilder::from(plan)
-                .project(expressions)
-                .and_then(LogicalPlanBuilder::build)
-                .map_err(inbound)?;
-            let columns = computed.iter().map(|(expr, column)| (expr, column)).collect();
-            for expr in &mut all {
-                substitute(expr, &columns)?;
-            }
-        }
+        let settled = unlike.into_iter().map(|(key, sql_type)| (settle(self, key), sql_type));
+        let unlike: Vec<(Column, SqlType)> = settled
+            .filter_map(
+                |(key, sql_type)| {
+                    if let Expr::Column(column) = key { Some((column, sql_type)) } else { None }
+                },
+            )
+            .collect();
+        let plan = self.with_computed(plan, &computed, &mut all)?;
+        let plan = self.represented(plan, &unlike)?;
         let aggregates = find_aggregate_exprs(all.iter().map(|expr| &**expr));
         // Each gets a name of its own: DataFusion's names leave conversions out, so that different ones meet.
         let mut named: Vec<(Expr, Column)> = Vec::with_capacity(aggregates.len());

@@ -37,6 +37,7 @@ mod operator;
 mod period;
 mod plan_part;
 mod query;
+mod representative;
 mod scope;
 mod select;
 mod subquery;

@@ -1,5 +1,6 @@
 //! Queries: `WITH`, set operations, `VALUES`, `ORDER BY`, `LIMIT`.
 
+use super::representative::looks_different;
 use super::scope::rename;
 use super::window::sort_of;
 use super::{Binder, Common, Level, Output, Relation, Typed, folded};
@@ -210,7 +211,14 @@ impl Binder<'_> {
         let types =
             sides.map(|(left, right)| self.common_of([&left, &right], &name)).collect::<Result<Vec<_>>>()?;
         let (mut left, mut right) = (self.retyped(left, &types)?, self.retyped(right, &types)?);
-        if operator == ast::SetOperator::Union {
+        let is_all = match quantifier {
+            ast::SetQuantifier::All => true,
+            ast::SetQuantifier::None | ast::SetQuantifier::Distinct => false,
+            _ => return Err(unsupported("BY NAME is not supported")),
+        };
+        let look_different =
+            types.iter().any(looks_different) && !(operator == ast::SetOperator::Union && is_all);
+        if operator == ast::SetOperator::Union || look_different {
             // Where one side turns out to be empty, the other stands for both: their columns have the same names.
             let names: Vec<String> = types.iter().map(|_| self.fresh_name()).collect();
             left = placed(left, &names)?;
@@ -219,11 +227,9 @@ impl Binder<'_> {
         if types.is_empty() {
             return self.set_operation_of_nothing(left, operator, quantifier, right);
         }
-        let is_all = match quantifier {
-            ast::SetQuantifier::All => true,
-            ast::SetQuantifier::None | ast::SetQuantifier::Distinct => false,
-            _ => return Err(unsupported("BY NAME is not supported")),
-        };
+        if look_different {
+            (left.plan, right.plan) = self.represented_in_both(left.plan, right.plan, &types)?;
+        }
         // What stands left gives the names.
         let builder = LogicalPlanBuilder::from(left.plan.clone());
         let plan = match (operator, is_all) {
@@ -246,6 +252,40 @@ impl Binder<'_> {
         };
         let plan = plan.map_err(inbound)?;
         self.renamed(plan, left.columns, &types)
+    }
+
+    /// The rows of two queries with the same columns, in which equal values of both look the same.
+    fn represented_in_both(
+        &mut self,
+        left: LogicalPlan,
+        right: LogicalPlan,
+        types: &[SqlType],
+    ) -> Result<(LogicalPlan, LogicalPlan)> {
+        let side = self.fresh_column();
+        let marked = |plan: LogicalPlan, is_left: bool| {
+            let mut columns: Vec<Expr> = plan.schema().iter().map(Expr::from).collect();
+            columns.push(
+                Expr::Literal(datafusion::scalar::ScalarValue::Boolean(Some(is_left)), None)
+                    .alias(side.name.clone()),
+            );
+            LogicalPlanBuilder::from(plan).project(columns)
+        };
+        let shown: Vec<Expr> = left.schema().iter().map(Expr::from).collect();
+        let both = marked(left, true)
+            .and_then(|left| left.union(marked(right, false)?.build()?))
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(inbound)?;
+        let columns: Vec<_> = both.schema().columns().into_iter().zip(types.iter().cloned()).collect();
+        let both = self.represented(both, &columns)?;
+        let of = |condition: Expr| {
+            LogicalPlanBuilder::from(both.clone())
+                .filter(condition)
+                .and_then(|builder| builder.project(shown.clone()))
+                .and_then(LogicalPlanBuilder::build)
+                .map_err(inbound)
+        };
+        let is_left = Expr::Column(side.clone());
+        Ok((of(is_left.clone())?, of(Expr::Not(Box::new(is_left)))?))
     }
 
     /// A set operation of rows without columns: it has one of its own.

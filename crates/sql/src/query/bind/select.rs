@@ -6,6 +6,7 @@ use super::window::sort_of;
 use super::{Binder, Level, Output, Relation, Scope, ScopeColumn, Sight, Typed, folded, parts_of};
 use crate::analysis::{self, ListItem, Sense, list_item, place_of_name};
 use crate::query::failure::{inbound, unsupported};
+use crate::sql_type::SqlType;
 use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::expr::Sort;
@@ -134,8 +135,8 @@ impl Binder<'_> {
             let groups = groups.unwrap_or_default();
             // A condition stays above groups that are there without rows, and above nulls that stand for all values
             // of a key: it would be asked of the rows that are grouped.
-            let has_sets = groups.iter().any(|group| matches!(group, Expr::GroupingSet(_)));
-            let is_one = groups.is_empty();
+            let has_sets = groups.keys.iter().any(|group| matches!(group, Expr::GroupingSet(_)));
+            let is_one = groups.keys.is_empty();
             plan = self.group(plan, groups, all, &seen)?;
             if has_sets || (is_one && (is_relation || has_constant)) {
                 plan = apart(plan)?;
@@ -254,6 +255,13 @@ impl Binder<'_> {
         rounds.into_iter().try_fold(plan, |plan, arrays| super::plan_part::spread(plan, arrays, false))
     }
 
+    /// Rows once each, of columns of such types.
+    fn distinct(&mut self, rows: LogicalPlanBuilder, types: Vec<SqlType>) -> Result<LogicalPlanBuilder> {
+        let plan = rows.build().map_err(inbound)?;
+        let columns: Vec<_> = plan.schema().columns().into_iter().zip(types).collect();
+        LogicalPlanBuilder::from(self.represented(plan, &columns)?).distinct().map_err(inbound)
+    }
+
     /// The list itself, `DISTINCT`, and the order.
     fn finish(
         &mut self,
@@ -265,6 +273,7 @@ impl Binder<'_> {
     ) -> Result<Relation> {
         let mut outputs: Vec<Output> = Vec::with_capacity(selected.len());
         let mut expressions: Vec<Expr> = Vec::with_capacity(selected.len());
+        let types: Vec<_> = selected.iter().map(|entry| entry.typed.sql_type.clone()).collect();
         for entry in selected {
             let typed = match &entry.typed.expr {
                 Expr::Placeholder(_) => self.known(entry.typed)?,
@@ -327,7 +336,7 @@ impl Binder<'_> {
         let has_hidden = expressions.len() > visible;
         let mut builder = LogicalPlanBuilder::from(plan).project(expressions).map_err(inbound)?;
         if is_distinct {
-            builder = builder.distinct().map_err(inbound)?;
+            builder = self.distinct(builder, types)?;
         }
         let mut has_number = false;
         if !on_expressions.is_empty() {

@@ -125,6 +125,7 @@ impl Binder<'_> {
             && (stands_by_itself || (!not && sense != Sense::Value))
         {
             let (value, inner) = self.aligned(value.clone(), column.typed())?;
+            let (value, inner) = (self.compared_by(value)?, self.compared_by(inner)?);
             let plan = self.with_column(relation.plan, inner.expr)?;
             let within = InSubquery::new(Box::new(value.expr.clone()), nested(plan.clone()), false);
             let within = Expr::InSubquery(within);
