@@ -72,9 +72,8 @@ impl Binder<'_> {
             })
             .collect();
         let windows = windows.into_iter().map(|(_, window)| window).collect::<Vec<_>>();
-        LogicalPlanBuilder::from(plan)
-            .window(windows)
-            .and_then(|builder| builder.project(shown))
+        LogicalPlanBuilder::window_plan(plan, windows)
+            .and_then(|plan| LogicalPlanBuilder::from(plan).project(shown))
             .and_then(LogicalPlanBuilder::build)
             .map_err(inbound)
     }
