@@ -99,6 +99,21 @@ pub fn unbounded(sql_type: &SqlType) -> SqlType {
     }
 }
 
+/// Whether equal values of a type may look different to what compares them as they are kept: intervals in other units,
+/// numbers within `jsonb`, zeros within arrays.
+pub fn looks_different(sql_type: &SqlType) -> bool {
+    match sql_type {
+        SqlType::Interval | SqlType::JsonB => true,
+        SqlType::Array(element) => is_float(element) || looks_different(element),
+        _ => false,
+    }
+}
+
+/// Whether a type has zeros of both signs, which are equal.
+pub fn is_float(sql_type: &SqlType) -> bool {
+    matches!(sql_type, SqlType::Double | SqlType::Real)
+}
+
 /// Where a type stands among the numbers: each becomes a greater one implicitly.
 pub fn rank(sql_type: &SqlType) -> Option<u8> {
     Some(match sql_type {

@@ -15,7 +15,7 @@ pub const LONG_FUNCTIONS: &[(&str, &str, usize)] = &[
     ("crates/program/src/execute.rs", "go", 226),
     ("crates/testing/src/generate/expression.rs", "expression", 116),
     ("crates/program/src/interpret.rs", "step", 111),
-    ("crates/sql/src/bind/aggregate.rs", "collect_value", 131),
+    ("crates/sql/src/bind/aggregate.rs", "collect_value", 130),
     ("crates/sql/src/conversion.rs", "convert", 101),
     ("crates/sql/src/ddl/alter_table.rs", "alter", 105),
     ("crates/sql/src/ddl/create_table.rs", "add_foreign_key", 112),

@@ -9,7 +9,7 @@ use super::tree;
 use crate::analysis::{Called, WrittenCall};
 use crate::catalog::column_path;
 use crate::sql_type::SqlType;
-use crate::type_rules::{self, Category, category};
+use crate::type_rules::{self, Category, category, looks_different};
 use fabius_program::syntax::tree::{Block, Expression};
 use fabius_value::DataType;
 use sqlparser::ast::{self, Expr, FunctionArg, FunctionArgExpr};
@@ -311,14 +311,13 @@ impl<'a> Binder<'a> {
                 let result = Bound::computed(tree::variable(&name), SqlType::BigInt, false);
                 (add, declare(bigint, false, zero()), result)
             }
+            Kind::CountDistinct if looks_different(&sql_type) => return beyond("DISTINCT of this type"),
             Kind::CountDistinct => {
-                let field = || tree::field("c1", held, value.nullable);
                 let values = tree::column(tree::loop_row(&name), "c1", false);
-                let count = tree::distinct_call("count", values);
-                let result = Bound::computed(count, SqlType::BigInt, false);
+                let result = Bound::computed(tree::distinct_call("count", values), SqlType::BigInt, false);
                 (
                     tree::append(&name, vec![value.expression.clone()]),
-                    tree::declare_list(&name, vec![field()]),
+                    tree::declare_list(&name, vec![tree::field("c1", held, value.nullable)]),
                     result,
                 )
             }

@@ -1,12 +1,12 @@
 //! `GROUP BY`: keys, grouping sets, and what a query says of its groups.
 
-use super::representative::looks_different;
 use super::scope::Selected;
 use super::{Binder, Sight, Typed};
 use crate::analysis::{ListItem, list_item, place_of_name};
 use crate::query::failure::{inbound, no_aggregates_in, unsupported};
 use crate::query::outer_reference::references;
 use crate::sql_type::SqlType;
+use crate::type_rules::looks_different;
 use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::utils::find_aggregate_exprs;

@@ -8,7 +8,7 @@ use crate::functions::{Definition, Kind};
 use crate::query::failure::internal;
 use crate::query::functions::operator::{Arithmetic, numeric_result};
 use crate::sql_type::{QUOTIENT, SqlType};
-use crate::type_rules::{ANY_CHAR, common, is_number, is_text, unbounded};
+use crate::type_rules::{ANY_CHAR, common, is_number, is_text, looks_different, unbounded};
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use fabius_value::Result;
 
@@ -42,7 +42,7 @@ impl Binder<'_> {
         }
         // DataFusion takes null for the least of elements.
         let is_of_order = matches!(comparison, C::Less | C::LessOrEqual | C::Greater | C::GreaterOrEqual);
-        if matches!(common, SqlType::Array(_)) && is_of_order {
+        if matches!(common, SqlType::Array(_)) && (is_of_order || looks_different(&common)) {
             left = self.function("fabius_array_order", vec![left])?;
             right = self.function("fabius_array_order", vec![right])?;
         }

@@ -1,6 +1,5 @@
 //! Queries: `WITH`, set operations, `VALUES`, `ORDER BY`, `LIMIT`.
 
-use super::representative::looks_different;
 use super::scope::rename;
 use super::window::sort_of;
 use super::{Binder, Common, Level, Output, Relation, Typed, folded};
@@ -11,6 +10,7 @@ use crate::query::extent::{self, Extent};
 use crate::query::failure::{inbound, unsupported};
 use crate::sql_type::{QUOTIENT, SqlType};
 use crate::type_rules;
+use crate::type_rules::looks_different;
 use datafusion::arrow::datatypes::{Field, Schema};
 use datafusion::common::Column;
 use datafusion::common::tree_node::TreeNode;

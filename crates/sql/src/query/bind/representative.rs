@@ -4,27 +4,14 @@
 use super::{Binder, Typed};
 use crate::query::failure::inbound;
 use crate::sql_type::SqlType;
+use crate::type_rules::{is_float, looks_different};
 use datafusion::common::Column;
 use datafusion::functions_window::nth_value::first_value_udwf;
-use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
+use datafusion::logical_expr::expr::{Sort, WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::{
     Expr, LogicalPlan, LogicalPlanBuilder, WindowFrame, WindowFunctionDefinition,
 };
 use fabius_value::Result;
-
-/// Whether equal values of a type may look different to what groups rows.
-pub(super) fn looks_different(sql_type: &SqlType) -> bool {
-    match sql_type {
-        SqlType::Interval | SqlType::JsonB => true,
-        SqlType::Array(element) => is_float(element) || looks_different(element),
-        _ => false,
-    }
-}
-
-/// Zeros of both signs are equal, which what groups rows knows, but not what takes each value once.
-fn is_float(sql_type: &SqlType) -> bool {
-    matches!(sql_type, SqlType::Double | SqlType::Real)
-}
 
 impl Binder<'_> {
     /// A plan with the same columns, in which equal values of some of them look the same.
@@ -40,13 +27,15 @@ impl Binder<'_> {
             }
             let value = Expr::Column(column.clone());
             let key = self.sortable(Typed::new(value.clone(), sql_type.clone()))?.expr;
+            let least = value.clone();
             let first = WindowFunction {
                 fun: WindowFunctionDefinition::WindowUDF(first_value_udwf()),
                 params: WindowFunctionParams {
                     args: vec![value],
                     partition_by: vec![key],
-                    order_by: Vec::new(),
-                    window_frame: WindowFrame::new(None),
+                    // The same one wherever it is asked for.
+                    order_by: vec![Sort::new(least, true, false)],
+                    window_frame: WindowFrame::new(Some(false)),
                     filter: None,
                     null_treatment: None,
                     distinct: false,
