@@ -5,7 +5,7 @@ use super::{Binder, Flavor, Typed};
 use crate::analysis::{self, BackEnd};
 use crate::query::failure::unsupported;
 use crate::sql_type::SqlType;
-use crate::type_rules::Candidate;
+use crate::type_rules::{Candidate, looks_different};
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::expr::InList;
 use datafusion::scalar::ScalarValue;
@@ -89,7 +89,9 @@ impl Binder<'_> {
         let value = self.coerce(value, &element)?;
         let array = self.coerce(array, &SqlType::Array(Box::new(element.clone())))?;
         // An array that is known makes a list, which an index can serve.
-        if let (true, "=", Expr::Literal(ScalarValue::List(list), _)) = (is_any, name, &array.expr) {
+        if let (true, "=", Expr::Literal(ScalarValue::List(list), _)) = (is_any, name, &array.expr)
+            && !looks_different(&element)
+        {
             let column: datafusion::arrow::array::ArrayRef = list.clone();
             let rows = crate::query::arrow_column::value_at(&column, 0, &array.sql_type);
             if let fabius_value::Value::List(rows) = rows {

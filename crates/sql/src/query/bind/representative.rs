@@ -9,8 +9,10 @@ use datafusion::common::Column;
 use datafusion::functions_window::nth_value::first_value_udwf;
 use datafusion::logical_expr::expr::{Sort, WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::{
-    Expr, LogicalPlan, LogicalPlanBuilder, WindowFrame, WindowFunctionDefinition,
+    Expr, LogicalPlan, LogicalPlanBuilder, WindowFrame, WindowFrameBound, WindowFrameUnits,
+    WindowFunctionDefinition,
 };
+use datafusion::scalar::ScalarValue;
 use fabius_value::Result;
 
 impl Binder<'_> {
@@ -20,6 +22,9 @@ impl Binder<'_> {
         plan: LogicalPlan,
         columns: &[(Column, SqlType)],
     ) -> Result<LogicalPlan> {
+        let end = || ScalarValue::UInt64(None);
+        let (start, end) = (WindowFrameBound::Preceding(end()), WindowFrameBound::Following(end()));
+        let whole = WindowFrame::new_bounds(WindowFrameUnits::Rows, start, end);
         let mut windows: Vec<(Column, Expr)> = Vec::new();
         for (column, sql_type) in columns.iter().filter(|(_, sql_type)| looks_different(sql_type)) {
             if windows.iter().any(|(known, _)| known == column) {
@@ -35,7 +40,7 @@ impl Binder<'_> {
                     partition_by: vec![key],
                     // The same one wherever it is asked for.
                     order_by: vec![Sort::new(least, true, false)],
-                    window_frame: WindowFrame::new(Some(false)),
+                    window_frame: whole.clone(),
                     filter: None,
                     null_treatment: None,
                     distinct: false,
