@@ -131,11 +131,6 @@ pub const KNOWN: &[Known] = &[
         how: How::NotGenerated,
     },
     Known {
-        what: "numbers with a point in `jsonb`",
-        why: "they are those of JavaScript",
-        how: How::NotGenerated,
-    },
-    Known {
         what: "messages, details, hints and positions of errors",
         why: "only SQLSTATEs are compared",
         how: How::Tolerated,
