@@ -6,7 +6,7 @@ use super::inputs::Inputs;
 use super::scope::Scope;
 use super::stop::{Bind, Place, Stop, wrong};
 use super::tree;
-use crate::catalog::{Catalog, ObjectName, Table, folded};
+use crate::catalog::{Catalog, ForeignKey, ObjectName, Table, folded};
 use crate::lowered::Argument;
 use crate::parameter_types::ParameterTypes;
 use crate::parse::normal_form::NormalForm;
@@ -24,6 +24,21 @@ pub trait Variables {
 
     /// What `$1` (0) and so on mean.
     fn parameter(&self, index: usize) -> Option<Bound>;
+}
+
+/// What is known of a reference that waits until a statement has written its rows.
+pub(super) struct OwnReference {
+    pub(super) key: ForeignKey,
+    /// A list of the values of the referring columns: of rows that are new, or that referred to rows that are gone.
+    pub(super) list: String,
+    pub(super) of: Fate,
+}
+
+/// What a statement does with the rows that it writes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    New,
+    Gone,
 }
 
 /// Binds statements and expressions into a block of a program.
@@ -49,6 +64,8 @@ pub struct Binder<'a> {
     pub block: Block,
     /// The element of a list of rows that is inserted, and how many of its fields are columns.
     pub(super) in_list: Option<(String, usize)>,
+    /// References of a table to itself that are checked when a statement has written all its rows.
+    pub(super) own_references: Vec<OwnReference>,
     /// Whether the loop being built keeps a limit itself.
     pub(super) limited: bool,
     /// Whether a list is bound again, for what is wrong with it: what is within it is not bound a third time.
@@ -93,6 +110,7 @@ impl<'a> Binder<'a> {
             fresh: 0,
             block: Block::new(),
             in_list: None,
+            own_references: Vec::new(),
             limited: false,
             tells_wrong: false,
             scopes: Vec::new(),

@@ -1,6 +1,6 @@
 //! Constraints: CHECK and REFERENCES, as far as a statement can hurt them.
 
-use super::binder::Binder;
+use super::binder::{Binder, Fate};
 use super::bound::Bound;
 use super::held::held;
 use super::scope::{Relation, Row};
@@ -41,7 +41,14 @@ impl Binder<'_> {
             let columns = places(table, &key.columns)?;
             if columns.iter().any(|column| changed[*column]) {
                 let referring: Vec<Bound> = columns.iter().map(|column| values[*column].clone()).collect();
-                self.check_parent(table, key, &referring, values)?;
+                if key.parent == table.name && !self.own_references.is_empty() {
+                    let settled = referring.iter().map(|value| self.settled(value.clone()));
+                    let settled = settled.collect::<Bind<Vec<_>>>()?;
+                    if self.keeps_own(key, Fate::New, settled) {
+                        continue;
+                    }
+                }
+                self.check_parent(table, key, &referring, Some(values))?;
             }
         }
         Ok(())
@@ -77,13 +84,13 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// The row that is referred to must be there, unless a column is null.
-    fn check_parent(
+    /// The row that is referred to must be there, unless a column is null; `values` are those of a row that is not yet.
+    pub(super) fn check_parent(
         &mut self,
         table: &Arc<Table>,
         key: &ForeignKey,
         referring: &[Bound],
-        values: &[Bound],
+        values: Option<&[Bound]>,
     ) -> Bind<()> {
         let Some(parent) = self.catalog.tables.get(&key.parent).cloned() else {
             return Err(wrong(b"42P01", format!("relation \"{}\" does not exist", key.parent.name)).into());
@@ -111,7 +118,7 @@ impl Binder<'_> {
             .filter(|value| value.nullable)
             .map(|value| tree::is_null(value.expression.clone(), false))
             .collect();
-        if parent.name == table.name {
+        if let Some(values) = values.filter(|_| parent.name == table.name) {
             // A row may refer to itself.
             let mut same = Vec::new();
             for (name, value) in key.parent_columns.iter().zip(&settled) {
@@ -170,7 +177,13 @@ impl Binder<'_> {
         for (child, key) in self.referrers(table) {
             let columns = self.referred_columns(table, &child, &key, old)?;
             match key.on_delete {
-                ReferentialAction::Refuse => self.refuse(table, &child, &key, &columns)?,
+                ReferentialAction::Refuse => {
+                    let values = || columns.iter().map(|(_, value)| value.clone()).collect();
+                    let waits = child.name == table.name && self.keeps_own(&key, Fate::Gone, values());
+                    if !waits {
+                        self.refuse(table, &child, &key, &columns)?;
+                    }
+                }
                 action => self.follow(&child, &key, &columns, action, None)?,
             }
         }
@@ -200,7 +213,7 @@ impl Binder<'_> {
         Ok(columns)
     }
 
-    fn refuse(
+    pub(super) fn refuse(
         &mut self,
         table: &Table,
         child: &Arc<Table>,

@@ -1,6 +1,6 @@
 //! DELETE.
 
-use super::binder::Binder;
+use super::binder::{Binder, Fate};
 use super::condition::has_subquery;
 use super::from::Joined;
 use super::row_body::RowBody;
@@ -85,6 +85,7 @@ impl<'a> Binder<'a> {
         self.emit(tree::declare_list(&list, fields));
         self.block.extend(block);
         let alias = Some(relations[0].name.clone());
+        self.await_own(table, Fate::Gone)?;
         self.second_pass(&list, |binder, each| {
             let field = |at: usize| tree::column(tree::loop_row(each), &format!("k{}", at + 1), false);
             let key: Vec<_> = (0..types.len()).map(field).collect();
@@ -95,7 +96,8 @@ impl<'a> Binder<'a> {
             })?;
             binder.emit(tree::when(tree::exists(tree::keyed_row(&table.storage, key)), then, None));
             Ok(())
-        })
+        })?;
+        self.check_own(table)
     }
 
     /// Deletes a row that is reached, after what it returns has been read.

@@ -1,6 +1,6 @@
 //! INSERT, with RETURNING.
 
-use super::binder::Binder;
+use super::binder::{Binder, Fate};
 use super::bound::{Bound, Known};
 use super::constant::Constant;
 use super::constraint::row_in_words;
@@ -75,7 +75,12 @@ impl<'a> Binder<'a> {
             _ => None,
         };
         let mut target = Target { table, alias, columns, named, conflict, touched, after };
+        if has_several_rows(insert) {
+            self.await_own(&target.table, Fate::New)?;
+        }
         self.insert_source(insert, &mut target)?;
+        let table = target.table.clone();
+        self.check_own(&table)?;
         if let Some(touched) = &target.touched {
             self.refuse_twice(touched);
         }

@@ -58,6 +58,7 @@ mod list;
 mod lookup;
 mod lowering;
 mod operator;
+mod own_reference;
 mod row_body;
 mod rows;
 mod scope;

@@ -3,7 +3,7 @@
 //! The rows come as one list argument, [`Argument::Rows`] with one field per column; the program has all of the
 //! table's constraints. Whoever calls fills the argument in: the lists that are given here are empty.
 
-use super::binder::Binder;
+use super::binder::{Binder, Fate};
 use super::bound::Bound;
 use super::insert::{Target, Touched};
 use super::row_body::Gathered;
@@ -246,7 +246,9 @@ impl<'a> Binder<'a> {
         let returned = self.name("returned");
         let each = self.name("each");
         let mut gathered = Gathered::default();
-        let (block, ()) = self.nested(|binder| {
+        let of = if tag == "DELETE" { Fate::Gone } else { Fate::New };
+        let (lists, ()) = self.nested(|binder| binder.await_own(rows.table, of))?;
+        let (block_of_rows, ()) = self.nested(|binder| {
             let mut body =
                 |binder: &mut Binder<'a>, columns: &[crate::lowered::OutputColumn], values: Vec<Bound>| {
                     gathered.add(binder, &returned, columns, values)
@@ -254,7 +256,10 @@ impl<'a> Binder<'a> {
             let after = Afterwards { count: Some("count"), items: rows.returning, body: &mut body };
             binder.repeated(|binder| act(binder, after, &each))
         })?;
-        let mut block = vec![tree::for_list(&each, list, block)];
+        let mut block = lists;
+        block.push(tree::for_list(&each, list, block_of_rows));
+        let (checks, ()) = self.nested(|binder| binder.check_own(rows.table))?;
+        block.extend(checks);
         if let Some(touched) = touched {
             let (refusing, ()) = self.nested(|binder| {
                 binder.refuse_twice(&touched);
