@@ -26,7 +26,7 @@
 //! | `array`, `list`, `virtual_relation` | arrays as lists; rows that are computed |
 //! | `table_function` | functions of the catalog |
 //! | `write`, `insert`, `conflict`, `update`, `delete` | writes |
-//! | `constraint`, `generated` | CHECK and REFERENCES; generated columns |
+//! | `constraint`, `own_reference`, `generated` | CHECK and REFERENCES, of a table to itself; generated columns |
 //! | `lowering` | a whole statement as a program |
 //! | `untyped` | literals and parameters that are given to columns |
 //! | `rows` | writes of rows that were computed before |

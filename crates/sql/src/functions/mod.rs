@@ -11,9 +11,11 @@
 //! | [`degrees`] | of angles in degrees |
 //! | [`json`] | of `json` and `jsonb` |
 //! | [`moment`] | of dates, times and intervals |
+//! | `moment_pattern` | moments by the patterns of `to_char` |
 //! | [`number`] | of numbers |
 //! | [`number_pattern`] | numbers by patterns |
 //! | [`operator`] | operators, which are called by symbols |
+//! | `regexp` | of regular expressions |
 //! | [`regular_expression`] | patterns: `~`, `LIKE`, `SIMILAR TO` |
 //! | [`resolution`] | which of several functions is called |
 //! | [`session`] | about the session and its locks |

@@ -18,6 +18,7 @@
 //! | [`list`] | values in lists: `IN`, `ANY`, `ALL` |
 //! | [`query`] | queries: `WITH`, set operations, `VALUES`, `ORDER BY`, `LIMIT` |
 //! | [`period`] | periods that overlap |
+//! | [`representative`] | values that are equal and look different |
 //! | [`scope`] | names in scope |
 //! | [`select`] | `SELECT` |
 //! | [`subquery`] | queries within expressions |
