@@ -1,5 +1,6 @@
 //! References of a table to itself. A statement that writes several rows may bring a row and what it refers to in any
-//! order, and may take both away, so these are checked when it has written all of them (SQL:2016, 4.18.2).
+//! order, and may take both away, so these are checked when it has written all of them (PostgreSQL's documentation,
+//! `CREATE TABLE`, `NO ACTION`).
 
 use super::binder::{Binder, Fate, OwnReference};
 use super::bound::Bound;
