@@ -14,39 +14,28 @@ const ELEMENTS: i64 = 10_000_000;
 /// All of them.
 pub fn definitions() -> Vec<Definition> {
     let mut all = vec![
-        define("array_length(anyarray, int) int", |a, _| {
-            let count = elements_at(a, 0).len() as i32;
-            Ok(if integer_at(a, 1) == 1 && count > 0 { Value::Int(count) } else { Value::Null })
-        }),
-        define("array_upper(anyarray, int) int", |a, _| {
-            let count = elements_at(a, 0).len() as i32;
-            Ok(if integer_at(a, 1) == 1 && count > 0 { Value::Int(count) } else { Value::Null })
-        }),
+        define("array_length(anyarray, int) int", |a, _| Ok(extent(a))),
+        define("array_upper(anyarray, int) int", |a, _| Ok(extent(a))),
         define("array_lower(anyarray, int) int", |a, _| {
-            let is_empty = elements_at(a, 0).is_empty();
-            Ok(if integer_at(a, 1) == 1 && !is_empty { Value::Int(1) } else { Value::Null })
+            Ok(if extent(a).is_null() { Value::Null } else { Value::Int(1) })
         }),
         define("array_ndims(anyarray) int", |a, _| {
-            let mut dimensions = 0;
-            let mut elements = elements_at(a, 0);
-            while !elements.is_empty() {
-                dimensions += 1;
-                let first = elements.swap_remove(0);
-                let is_interval = Interval::of_value(&first).is_some();
-                elements = if is_interval { Vec::new() } else { elements_at(&[first], 0) };
-            }
-            Ok(if dimensions == 0 { Value::Null } else { Value::Int(dimensions) })
+            let count = dimensions(&a[0]).len() as i32;
+            Ok(if count == 0 { Value::Null } else { Value::Int(count) })
         }),
-        define("cardinality(anyarray) int", |a, _| Ok(Value::Int(elements_at(a, 0).len() as i32))),
+        define("cardinality(anyarray) int", |a, _| Ok(Value::Int(flat(&a[0]).len() as i32))),
+        define("fabius_flat(anyarray) any", |a, _| Ok(array_of(flat(&a[0])))),
         define("array_to_string(anyarray, text, text?) text null", |a, call| {
             if a.iter().take(2).any(Value::is_null) {
                 return Ok(Value::Null);
             }
-            let element = match call.types.first() {
-                Some(SqlType::Array(element)) => element.as_ref().clone(),
-                _ => SqlType::Text,
-            };
-            Ok(Value::Text(super::text::join_elements(a, &element, &call.environment.style)))
+            let mut element = call.types.first().unwrap_or(&SqlType::Text);
+            while let SqlType::Array(within) = element {
+                element = within;
+            }
+            let mut arguments = a.to_vec();
+            arguments[0] = array_of(flat(&a[0]));
+            Ok(Value::Text(super::text::join_elements(&arguments, element, &call.environment.style)))
         }),
         define("array_append(anycompatiblearray, anycompatible) anycompatiblearray null", |a, _| {
             let mut elements = elements_at(a, 0);
@@ -91,8 +80,12 @@ pub fn definitions() -> Vec<Definition> {
             Ok(array_of(places.map(|(at, _)| Value::Int(at as i32 + 1))))
         }),
         define("array_fill(anyelement, int[]) anyarray null", |a, _| {
-            let count = integer_at(&elements_at(a, 1), 0);
-            Ok(array_of((0..checked(count)?).map(|_| a[0].clone())))
+            let extents = elements_at(a, 1);
+            if extents.len() > 1 {
+                let message = "array_fill of several dimensions is not supported";
+                return Err(Error::new(SqlState::NOT_SUPPORTED, message));
+            }
+            Ok(array_of((0..checked(integer_at(&extents, 0))?).map(|_| a[0].clone())))
         }),
         define("trim_array(anyarray, int) anyarray", |a, _| {
             let mut elements = elements_at(a, 0);
@@ -101,8 +94,9 @@ pub fn definitions() -> Vec<Definition> {
             Ok(array_of(elements))
         }),
         define("array_dims(anyarray) text", |a, _| {
-            let count = elements_at(a, 0).len();
-            Ok(if count == 0 { Value::Null } else { Value::Text(format!("[1:{count}]")) })
+            let extents = dimensions(&a[0]).into_iter().map(|extent| format!("[1:{extent}]"));
+            let shown: String = extents.collect();
+            Ok(if shown.is_empty() { Value::Null } else { Value::Text(shown) })
         }),
         // Behind `array[i]`, `array[a:b]`, `= ANY (array)`, `@>`, `<@` and `&&`.
         define("fabius_element(anyarray, bigint) anyelement", |a, _| {
@@ -156,6 +150,40 @@ pub fn definitions() -> Vec<Definition> {
     ];
     all.extend(ordered_sets());
     all
+}
+
+/// How many elements an array has in each of its dimensions.
+fn dimensions(array: &Value) -> Vec<usize> {
+    let mut extents = Vec::new();
+    let mut elements = parts(array);
+    while !elements.is_empty() {
+        extents.push(elements.len());
+        elements = parts(&elements[0]);
+    }
+    extents
+}
+
+/// The elements of an array of any number of dimensions, the last of which goes round fastest.
+fn flat(array: &Value) -> Vec<Value> {
+    let is_nested =
+        |element: &Value| matches!(element, Value::List(_)) && Interval::of_value(element).is_none();
+    let elements = parts(array).into_iter();
+    elements.flat_map(|element| if is_nested(&element) { flat(&element) } else { vec![element] }).collect()
+}
+
+/// The elements of a value, if it is an array.
+fn parts(value: &Value) -> Vec<Value> {
+    match value {
+        Value::List(_) if Interval::of_value(value).is_none() => elements_at(std::slice::from_ref(value), 0),
+        _ => Vec::new(),
+    }
+}
+
+/// How many elements an array has in the dimension of a number.
+fn extent(a: &[Value]) -> Value {
+    let place = usize::try_from(integer_at(a, 1) - 1).ok();
+    let extent = place.and_then(|place| dimensions(&a[0]).get(place).copied());
+    extent.map_or(Value::Null, |extent| Value::Int(extent as i32))
 }
 
 /// Behind aggregates of sorted values.

@@ -283,7 +283,10 @@ impl Digits {
                 let wanted = part.min(15usize.saturating_sub(whole));
                 (format!("{double:.wanted$}"), wanted)
             }
-            other => (other.as_integer().unwrap_or_default().to_string(), part),
+            other => {
+                let zeros = if other.as_integer() == Some(0) { 0 } else { shift };
+                (format!("{}{}", other.as_integer().unwrap_or_default(), "0".repeat(zeros)), part)
+            }
         };
         let digits = text.strip_prefix('-').unwrap_or(&text);
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
