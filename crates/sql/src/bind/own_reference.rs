@@ -32,7 +32,10 @@ impl Binder<'_> {
 
     /// Keeps a reference for later, if it waits.
     pub(super) fn keeps_own(&mut self, key: &ForeignKey, of: Fate, values: Vec<Expression>) -> bool {
-        let waiting = self.own_references.iter().find(|own| own.of == of && own.key.name == key.name);
+        // A cascade may meet another table whose key has the same name.
+        let is_meant =
+            |own: &&OwnReference| own.of == of && own.key.parent == key.parent && own.key.name == key.name;
+        let waiting = self.own_references.iter().find(is_meant);
         let Some(own) = waiting else { return false };
         let append = tree::append(&own.list, values);
         self.emit(append);

@@ -29,10 +29,7 @@ pub fn definitions() -> Vec<Definition> {
             if a.iter().take(2).any(Value::is_null) {
                 return Ok(Value::Null);
             }
-            let mut element = call.types.first().unwrap_or(&SqlType::Text);
-            while let SqlType::Array(within) = element {
-                element = within;
-            }
+            let element = call.types.first().unwrap_or(&SqlType::Text).innermost();
             let mut arguments = a.to_vec();
             arguments[0] = array_of(flat(&a[0]));
             Ok(Value::Text(super::text::join_elements(&arguments, element, &call.environment.style)))

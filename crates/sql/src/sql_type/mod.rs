@@ -93,6 +93,14 @@ impl SqlType {
         })
     }
 
+    /// The type of the elements of an array of any number of dimensions; the type itself if it is of no array.
+    pub fn innermost(&self) -> &SqlType {
+        match self {
+            SqlType::Array(element) => element.innermost(),
+            other => other,
+        }
+    }
+
     /// Whether values are stored as their text, which says nothing of their order.
     pub fn is_kept_as_text(&self) -> bool {
         matches!(self, SqlType::Interval | SqlType::Array(_))

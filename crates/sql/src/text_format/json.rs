@@ -65,6 +65,18 @@ pub(crate) fn print_json_pretty(json: &Json) -> Result<String> {
     Ok(printer.out)
 }
 
+/// Refuses a text with a zero character, which JSON may have and `text` may not.
+///
+/// # Errors
+/// `22P05`
+pub(crate) fn refuse_zero(text: &str) -> Result<()> {
+    match text.contains('\0') {
+        true => Err(Error::new(SqlState(*b"22P05"), "unsupported Unicode escape sequence")
+            .with_detail("\\u0000 cannot be converted to text.")),
+        false => Ok(()),
+    }
+}
+
 /// A text as JSON.
 pub(crate) fn quoted_json(text: &str) -> String {
     Json::String(text.into()).to_string()
@@ -126,10 +138,7 @@ impl Printer {
     }
 
     fn text(&mut self, text: &str) -> Result<()> {
-        if text.contains('\0') {
-            return Err(Error::new(SqlState(*b"22P05"), "unsupported Unicode escape sequence")
-                .with_detail("\\u0000 cannot be converted to text."));
-        }
+        refuse_zero(text)?;
         self.out.push_str(&quoted_json(text));
         Ok(())
     }

@@ -18,7 +18,8 @@ mod zone;
 pub use fabius_value::moment_text::DateOrder;
 pub use json::jsonb;
 pub(crate) use json::{
-    json_failure, order_json_number, parse_json, print_json, print_json_pretty, quoted_json, sorted_members,
+    json_failure, order_json_number, parse_json, print_json, print_json_pretty, quoted_json, refuse_zero,
+    sorted_members,
 };
 pub use read::{Fit, read};
 pub(crate) use zone::Zone;

@@ -1,7 +1,7 @@
 //! Documents and parts of them, as they are written: what `json` gives as it is, and `jsonb` in its own form.
 
-use crate::text_format::json_failure;
-use fabius_value::{Error, Result, SqlState, Value};
+use crate::text_format::{json_failure, quoted_json, refuse_zero};
+use fabius_value::{Result, Value};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::fmt;
@@ -163,10 +163,7 @@ impl<'d> Part<'d> {
 
     fn unquoted(self) -> Result<String> {
         let text: String = serde_json::from_str(self.0).map_err(json_failure)?;
-        if text.contains('\0') {
-            return Err(Error::new(SqlState(*b"22P05"), "unsupported Unicode escape sequence")
-                .with_detail("\\u0000 cannot be converted to text."));
-        }
+        refuse_zero(&text)?;
         Ok(text)
     }
 
@@ -195,16 +192,15 @@ impl<'d> Part<'d> {
         Ok(match self.kind() {
             Kind::Object => {
                 let members = self.members()?.into_iter().filter(|(_, value)| value.kind() != Kind::Null);
-                let members = members.map(|(key, value)| {
-                    Ok(format!("{}:{}", crate::text_format::quoted_json(&key), value.stripped()?))
-                });
+                let members =
+                    members.map(|(key, value)| Ok(format!("{}:{}", quoted_json(&key), value.stripped()?)));
                 format!("{{{}}}", members.collect::<Result<Vec<_>>>()?.join(","))
             }
             Kind::Array => {
                 let items = self.items()?.into_iter().map(Part::stripped);
                 format!("[{}]", items.collect::<Result<Vec<_>>>()?.join(","))
             }
-            Kind::Text => crate::text_format::quoted_json(&self.unquoted()?),
+            Kind::Text => quoted_json(&self.unquoted()?),
             _ => self.0.into(),
         })
     }

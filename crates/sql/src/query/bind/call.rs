@@ -272,11 +272,7 @@ impl Binder<'_> {
             "unnest" => match arguments.pop() {
                 Some(array) if arguments.is_empty() => match array.sql_type {
                     SqlType::Array(ref element) if matches!(**element, SqlType::Array(_)) => {
-                        let mut innermost = element.as_ref();
-                        while let SqlType::Array(within) = innermost {
-                            innermost = within;
-                        }
-                        let flat = SqlType::Array(Box::new(innermost.clone()));
+                        let flat = SqlType::Array(Box::new(element.innermost().clone()));
                         self.function_returning("fabius_flat", vec![array], flat)
                     }
                     SqlType::Array(_) => Ok(array),
