@@ -19,7 +19,7 @@ pub const LONG_FUNCTIONS: &[(&str, &str, usize)] = &[
     ("crates/sql/src/conversion.rs", "convert", 101),
     ("crates/sql/src/ddl/alter_table.rs", "alter", 105),
     ("crates/sql/src/ddl/create_table.rs", "add_foreign_key", 112),
-    ("crates/sql/src/functions/array.rs", "definitions", 139),
+    ("crates/sql/src/functions/array.rs", "definitions", 136),
     ("crates/sql/src/functions/catalog.rs", "definitions", 241),
     ("crates/sql/src/functions/moment.rs", "definitions", 169),
     ("crates/sql/src/functions/number.rs", "definitions", 194),
