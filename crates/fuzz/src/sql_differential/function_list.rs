@@ -115,6 +115,8 @@ pub const FUNCTIONS: &[Function] = &[
     ("CAST({} AS double precision)", Double, &[Int]),
     ("CAST({} AS double precision)", Double, &[Numeric]),
     ("date_part('month', {})", Double, &[Timestamp]),
+    ("date_part('year', CASE WHEN {} THEN 'infinity' ELSE {} END)", Double, &[Boolean, Timestamp]),
+    ("date_part('month', CASE WHEN {} THEN '-infinity' ELSE {} END)", Double, &[Boolean, Date]),
     // Text.
     ("({} || {})", Text, &[Text, Text]),
     ("({} || {})", Text, &[Text, Int]),
@@ -236,6 +238,7 @@ pub const FUNCTIONS: &[Function] = &[
     ("date_trunc('hour', {})", Timestamp, &[Timestamp]),
     ("date_trunc('week', {})", Timestamp, &[Timestamp]),
     ("({} AT TIME ZONE 'America/New_York')", Timestamp, &[TimestampTz]),
+    ("(({} + interval '270 years 6 mons') AT TIME ZONE 'Europe/Berlin')", Timestamp, &[TimestampTz]),
     ("make_timestamp(2024, 2, 28, abs({} % 24), 15, 30.5)", Timestamp, &[Int]),
     ("({} + {})", TimestampTz, &[TimestampTz, Interval]),
     ("CAST({} AS timestamptz)", TimestampTz, &[Timestamp]),

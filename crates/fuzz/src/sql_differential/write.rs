@@ -274,8 +274,18 @@ impl Generator<'_> {
         }
     }
 
-    fn update(&mut self, table: Table, is_part: bool) -> Write {
+    /// `table AS name` and the name; sometimes the table by its schema, which names its columns then.
+    fn named_table(&mut self, table: &Table) -> (String, String) {
+        if self.chance(1, 8) {
+            let whole = format!("public.{}", table.name);
+            return (whole.clone(), whole);
+        }
         let name = self.name("r");
+        (format!("{} AS {name}", table.name), name)
+    }
+
+    fn update(&mut self, table: Table, is_part: bool) -> Write {
+        let (target, name) = self.named_table(&table);
         self.enter_table(&table, &name);
         let (from, is_unique) = self.other_table(" FROM ");
         let own = self.scopes.last().cloned().unwrap_or_default();
@@ -291,13 +301,13 @@ impl Generator<'_> {
         let (returning, returned) = self.returning_here(&table, is_part);
         self.scopes.pop();
         let Some(set) = set else { return self.delete(table, is_part) };
-        let template = format!("UPDATE {} AS {name} SET {{}}{{}}{{}}{{}}", table.name);
+        let template = format!("UPDATE {target} SET {{}}{{}}{{}}{{}}");
         let node = Node::plain(&template, [set, from.0, condition, returning]);
         Write { node, kind: Kind::Update, table, returned }
     }
 
     fn delete(&mut self, table: Table, is_part: bool) -> Write {
-        let name = self.name("r");
+        let (target, name) = self.named_table(&table);
         self.enter_table(&table, &name);
         let (using, is_unique) = self.other_table(" USING ");
         let condition = self.write_condition(&using.1);
@@ -306,7 +316,7 @@ impl Generator<'_> {
         }
         let (returning, returned) = self.returning_here(&table, is_part);
         self.scopes.pop();
-        let template = format!("DELETE FROM {} AS {name}{{}}{{}}{{}}", table.name);
+        let template = format!("DELETE FROM {target}{{}}{{}}{{}}");
         let node = Node::plain(&template, [using.0, condition, returning]);
         Write { node, kind: Kind::Delete, table, returned }
     }
