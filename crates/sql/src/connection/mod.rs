@@ -14,7 +14,7 @@
 //! | `bulk`, `write_query` | many rows written at once; writes of what queries give |
 //! | `row_lock`, `clock` | statements that lock rows; the time |
 //! | `row_changes` | `UPDATE` and `DELETE` of rows that a query finds |
-//! | `with_writes` | `WITH` whose parts write |
+//! | `with_writes`, `written_rows` | `WITH` whose parts write; each row once |
 //! | `skip_locked` | `SKIP LOCKED` |
 //! | `stance` | what statements stand on in a cluster: the lead of this node, or the state |
 //! | `transaction` | begin, commit, roll back, savepoints |
@@ -65,6 +65,7 @@ mod stance;
 mod transaction;
 mod with_writes;
 mod write_query;
+mod written_rows;
 
 pub use advisory::AdvisoryLock;
 pub use listed::Listing;

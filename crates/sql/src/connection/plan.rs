@@ -2,6 +2,7 @@
 
 use super::explain_options::Wanted;
 use super::write_query::WriteQuery;
+use super::written_rows::Target;
 use crate::bind::{self, Recipe};
 use crate::catalog::{Catalog, ObjectName};
 use crate::lock::{LockKey, LockMode};
@@ -88,6 +89,8 @@ pub(super) struct WithWrites {
     pub(super) types: Vec<SqlType>,
     /// Columns of the common table expressions that write: `None` for the others.
     pub(super) parts: Vec<Option<Vec<OutputColumn>>>,
+    /// The tables that common table expressions and the statement behind them write.
+    pub(super) targets: Vec<Option<Target>>,
     /// The tag, if not that of the statement behind the common table expressions.
     pub(super) tag: Option<&'static str>,
 }

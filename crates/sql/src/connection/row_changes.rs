@@ -24,6 +24,8 @@ fn not_supported(what: &str) -> Error {
 /// The table that is changed, what the statement calls it, and the columns that tell its rows apart.
 struct Target {
     table: Arc<Table>,
+    /// The table with its schema, so that no common table expression is taken for it.
+    relation: ast::TableWithJoins,
     alias: Option<String>,
     called: String,
     key: Vec<ast::Expr>,
@@ -50,7 +52,13 @@ fn target(catalog: &Catalog, table: &ast::TableWithJoins) -> Result<Target> {
         None => vec![ROW_NUMBER.to_string()],
     };
     let key = columns.iter().map(|column| part::column(&called, column)).collect();
-    Ok(Target { table: found, alias, called, key })
+    let mut relation = table.clone();
+    if let ast::TableFactor::Table { name, .. } = &mut relation.relation
+        && let [table] = name.0.as_slice()
+    {
+        *name = ast::ObjectName(vec![part::name_part(&found.name.schema), table.clone()]);
+    }
+    Ok(Target { table: found, relation, alias, called, key })
 }
 
 /// What an assignment gives each of its columns.
@@ -307,7 +315,7 @@ impl WriteQuery {
         if let Some(returning) = returning {
             items.extend(returned(returning, &target, others, &assignments_by_name)?);
         }
-        let tables = std::iter::once(&update.table).chain(others).cloned().collect();
+        let tables = std::iter::once(&target.relation).chain(others).cloned().collect();
         let query = part::select(with, items, tables, update.selection.as_ref())?;
         let query = query::plan(&query, catalog, types, session)?;
         let key = target.key.len();
@@ -348,7 +356,7 @@ impl WriteQuery {
         if let Some(returning) = returning {
             items.extend(returned(returning, &target, others, &HashMap::new())?);
         }
-        let tables = std::iter::once(changed).chain(others).cloned().collect();
+        let tables = std::iter::once(&target.relation).chain(others).cloned().collect();
         let query = part::select(with, items, tables, delete.selection.as_ref())?;
         let query = query::plan(&query, catalog, types, session)?;
         let rows = RowsOf {

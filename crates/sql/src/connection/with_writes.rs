@@ -7,11 +7,12 @@
 //! ```
 //!
 //! All of it is one transaction. PostgreSQL's parts see the tables as they were before any of them; so that nobody can
-//! tell the difference, a part that reads a table which an earlier one has changed is refused.
+//! tell the difference, a part that reads a table which an earlier one has changed is refused, and one that writes such
+//! a table leaves the rows that the earlier one has written (`written_rows`).
 
 use super::plan::{Body, Plan, WithWrites};
 use super::result::rows_response;
-use super::{Connection, Response};
+use super::{Connection, Response, written_rows};
 use crate::catalog::{Catalog, ObjectName};
 use crate::lowered::OutputColumn;
 use crate::parse::tokens::Tokens;
@@ -124,10 +125,9 @@ impl WithWrites {
                     own = Some(common);
                     break;
                 }
-                (false, Some([])) => continue,
+                (false, Some(columns)) if self.own(at, columns).is_empty() => continue,
                 (false, Some(columns)) => {
-                    let rows = given.get(at).and_then(Option::as_deref).unwrap_or_default();
-                    *common.query = query_of(columns, rows)?;
+                    *common.query = query_of(self.own(at, columns), self.given(at, given))?;
                 }
                 (false, None) => {}
             }
@@ -136,10 +136,28 @@ impl WithWrites {
         if with.cte_tables.is_empty() {
             query.with = None;
         }
-        match own {
-            Some(own) => Ok(ast::Query { with: query.with, ..*own.query }),
-            None => Ok(query),
+        let mut query = match own {
+            Some(own) => ast::Query { with: query.with, ..*own.query },
+            None => query,
+        };
+        if let Some(target) = self.targets.get(place).and_then(Option::as_ref) {
+            let earlier = self.targets.iter().zip(&self.parts).enumerate().take(place);
+            let written = earlier.filter_map(|(at, (target, columns))| {
+                Some((target.as_ref()?, columns.as_deref()?, self.given(at, given)))
+            });
+            written_rows::leave(&mut query.body, target, written)?;
         }
+        Ok(query)
+    }
+
+    /// A part's columns without those of keys that it gives for parts behind it.
+    fn own<'c>(&self, place: usize, columns: &'c [OutputColumn]) -> &'c [OutputColumn] {
+        let keys = self.targets.get(place).and_then(Option::as_ref).map_or(0, written_rows::Target::keys);
+        columns.get(..columns.len().saturating_sub(keys)).unwrap_or_default()
+    }
+
+    fn given<'g>(&self, place: usize, given: &'g [Option<Vec<Vec<Value>>>]) -> &'g [Vec<Value>] {
+        given.get(place).and_then(Option::as_deref).unwrap_or_default()
     }
 }
 
@@ -164,8 +182,10 @@ impl Plan {
             return Err(Error::new(SqlState(*b"XX000"), "a statement without WITH"));
         };
         let commons = query.with.as_ref().map(|with| with.cte_tables.len()).unwrap_or_default();
+        let mut whole = (**query).clone();
+        let targets = written_rows::targets(catalog, &mut whole);
         let mut all =
-            WithWrites { query: (**query).clone(), types: given.to_vec(), parts: vec![None; commons], tag };
+            WithWrites { query: whole, types: given.to_vec(), parts: vec![None; commons], targets, tag };
         let (mut tables, mut names) = (Vec::new(), Vec::new());
         let mut changed: Vec<ObjectName> = Vec::new();
         let mut columns = None;

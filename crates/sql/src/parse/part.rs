@@ -46,6 +46,11 @@ pub fn select(
     Ok(*query)
 }
 
+/// A part of a name of several.
+pub fn name_part(name: &str) -> ast::ObjectNamePart {
+    ast::ObjectNamePart::Identifier(quoted(name))
+}
+
 /// A name as it is: with quotes.
 fn quoted(name: &str) -> ast::Ident {
     ast::Ident::with_quote('"', name)

@@ -1,0 +1,172 @@
+//! Rows that more than one part of a statement would write.
+//!
+//! All parts of a statement see the tables as they were before it, and a row is written once: what a part has inserted
+//! or changed, those behind it leave as it is (PostgreSQL 15, 7.8.4, and the comments of `ExecUpdate`).
+//!
+//! ```text
+//! WITH new AS (INSERT INTO t ... RETURNING id) UPDATE t SET a = 1 WHERE b
+//!   1. INSERT INTO t ... RETURNING id, t.key                    --> rows
+//!   2. UPDATE t SET a = 1 WHERE (b) AND t.key NOT IN (keys of these rows)
+//! ```
+
+use super::with_writes::literal;
+use crate::catalog::{Catalog, ObjectName, ROW_NUMBER, folded};
+use crate::lowered::OutputColumn;
+use crate::parse::part;
+use crate::parse::tokens::Tokens;
+use fabius_value::{Result, Value};
+use sqlparser::ast;
+
+/// The table that a part of a statement writes.
+pub(super) struct Target {
+    table: ObjectName,
+    /// What the part calls it.
+    called: String,
+    /// The columns that tell its rows apart.
+    key: Vec<String>,
+    /// Whether rows are changed, not inserted.
+    pub(super) finds_rows: bool,
+    /// Whether the part's rows end with the keys of what it has written, for a part behind it.
+    gives_keys: bool,
+}
+
+/// The relation of an `UPDATE` or `DELETE`, its condition, and what it returns.
+struct Parts<'p> {
+    relation: &'p ast::TableFactor,
+    condition: &'p mut Option<ast::Expr>,
+    returning: &'p mut Option<Vec<ast::SelectItem>>,
+}
+
+fn parts(statement: &mut ast::Statement) -> Option<Parts<'_>> {
+    match statement {
+        ast::Statement::Update(update) => Some(Parts {
+            relation: &update.table.relation,
+            condition: &mut update.selection,
+            returning: &mut update.returning,
+        }),
+        ast::Statement::Delete(delete) => {
+            let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) = &delete.from;
+            let relation = &from.first()?.relation;
+            Some(Parts { relation, condition: &mut delete.selection, returning: &mut delete.returning })
+        }
+        _ => None,
+    }
+}
+
+fn statement_in(body: &mut ast::SetExpr) -> Option<&mut ast::Statement> {
+    match body {
+        ast::SetExpr::Insert(own) | ast::SetExpr::Update(own) | ast::SetExpr::Delete(own) => Some(own),
+        _ => None,
+    }
+}
+
+impl Target {
+    /// The table that a part writes; `None` for one that reads, and for what is refused when it is planned.
+    fn of(catalog: &Catalog, body: &mut ast::SetExpr) -> Option<Target> {
+        let statement = statement_in(body)?;
+        let (name, alias, finds_rows) = match statement {
+            ast::Statement::Insert(ast::Insert {
+                table: ast::TableObject::TableName(name),
+                table_alias,
+                ..
+            }) => (&*name, table_alias.as_ref().map(|alias| &alias.alias), false),
+            other => match parts(other)?.relation {
+                ast::TableFactor::Table { name, alias, .. } => {
+                    (name, alias.as_ref().map(|alias| &alias.name), true)
+                }
+                _ => return None,
+            },
+        };
+        let table = catalog.table(name).ok()?;
+        let key = match &table.primary_key {
+            Some(key) => key.columns.clone(),
+            None => vec![ROW_NUMBER.to_string()],
+        };
+        let called = alias.map_or_else(|| table.name.name.clone(), folded);
+        Some(Target { table: table.name.clone(), called, key, finds_rows, gives_keys: false })
+    }
+
+    fn key(&self) -> impl Iterator<Item = ast::Expr> {
+        self.key.iter().map(|column| part::column(&self.called, column))
+    }
+
+    /// How many columns at the end of the part's rows are a key.
+    pub(super) fn keys(&self) -> usize {
+        if self.gives_keys { self.key.len() } else { 0 }
+    }
+}
+
+/// The tables that the parts of a statement write, one for each part. Parts whose rows others would write too return
+/// the keys of these rows behind all else from now on.
+pub(super) fn targets(catalog: &Catalog, query: &mut ast::Query) -> Vec<Option<Target>> {
+    let commons = query.with.iter_mut().flat_map(|with| &mut with.cte_tables);
+    let mut bodies: Vec<&mut ast::SetExpr> = commons.map(|common| common.query.body.as_mut()).collect();
+    bodies.push(query.body.as_mut());
+    let mut all: Vec<Option<Target>> = bodies.iter_mut().map(|body| Target::of(catalog, body)).collect();
+    for place in (0..all.len()).rev() {
+        let Some((Some(target), later)) = all.get_mut(place..).and_then(<[_]>::split_first_mut) else {
+            continue;
+        };
+        target.gives_keys =
+            later.iter().flatten().any(|later| later.finds_rows && later.table == target.table);
+        if !target.gives_keys {
+            continue;
+        }
+        let returning =
+            bodies.get_mut(place).and_then(|body| statement_in(body)).and_then(|statement| match statement {
+                ast::Statement::Insert(insert) => Some(&mut insert.returning),
+                other => parts(other).map(|parts| parts.returning),
+            });
+        if let Some(returning) = returning {
+            returning.get_or_insert_default().extend(target.key().map(ast::SelectItem::UnnamedExpr));
+        }
+    }
+    all
+}
+
+/// Leaves the rows to others that they have written: each of these gives its columns and rows.
+///
+/// # Errors
+/// Does not fail: the literals can be read.
+pub(super) fn leave<'o>(
+    body: &mut ast::SetExpr,
+    target: &Target,
+    others: impl Iterator<Item = (&'o Target, &'o [OutputColumn], &'o [Vec<Value>])>,
+) -> Result<()> {
+    let Some(parts) = statement_in(body).and_then(parts) else { return Ok(()) };
+    let mut written = Vec::new();
+    for (other, columns, rows) in
+        others.filter(|(other, ..)| target.finds_rows && other.table == target.table)
+    {
+        let from = columns.len().saturating_sub(other.keys());
+        for row in rows {
+            let key = row.iter().zip(columns).skip(from).map(|(value, column)| literal(value, column));
+            let key = key.map(|text| Tokens::of(&text)?.read(|parser| parser.parse_expr()));
+            written.push(one_or_row(key.collect::<Result<_>>()?));
+        }
+    }
+    if written.is_empty() {
+        return Ok(());
+    }
+    let others_alone = ast::Expr::InList {
+        expr: Box::new(one_or_row(target.key().collect())),
+        list: written,
+        negated: true,
+    };
+    *parts.condition = Some(match parts.condition.take() {
+        None => others_alone,
+        Some(condition) => ast::Expr::BinaryOp {
+            left: Box::new(ast::Expr::Nested(Box::new(condition))),
+            op: ast::BinaryOperator::And,
+            right: Box::new(others_alone),
+        },
+    });
+    Ok(())
+}
+
+fn one_or_row(mut values: Vec<ast::Expr>) -> ast::Expr {
+    match values.len() {
+        1 => values.remove(0),
+        _ => ast::Expr::Tuple(values),
+    }
+}
