@@ -270,17 +270,12 @@ impl Plan {
             }
     }
 
-    /// Tables that it reads.
+    /// Tables that it reads: to change their rows, or for keys that refer to them, too.
     pub(super) fn reads(&self) -> Vec<ObjectName> {
         match &self.body {
-            // What an INSERT reads are keys that it refers to.
-            Body::Program(program) if program.lowered.tag == "INSERT" => Vec::new(),
             Body::Program(program) => program.lowered.reads.clone(),
             Body::Query(query) => query.reads.clone(),
-            Body::WriteQuery(write) => {
-                let found = write.query.reads.iter().filter(|name| write.key == 0 || **name != write.table);
-                found.cloned().collect()
-            }
+            Body::WriteQuery(write) => write.query.reads.clone(),
             _ => Vec::new(),
         }
     }

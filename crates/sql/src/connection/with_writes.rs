@@ -183,7 +183,7 @@ impl Plan {
         };
         let commons = query.with.as_ref().map(|with| with.cte_tables.len()).unwrap_or_default();
         let mut whole = (**query).clone();
-        let targets = written_rows::targets(catalog, &mut whole);
+        let targets = written_rows::targets(catalog, &mut whole)?;
         let mut all =
             WithWrites { query: whole, types: given.to_vec(), parts: vec![None; commons], targets, tag };
         let (mut tables, mut names) = (Vec::new(), Vec::new());
@@ -201,7 +201,11 @@ impl Plan {
             let statement = statement_of(all.upto(place, &[])?);
             let text = written(&statement);
             let plan = Plan::of(database, catalog, &statement, (&text, None), &all.types, session)?;
-            if plan.reads().iter().any(|name| changed.contains(name)) {
+            let mut reads = plan.reads();
+            if let Some(target) = all.targets.get(place).and_then(Option::as_ref) {
+                reads.retain(|table| target.asks(catalog, &statement, table));
+            }
+            if reads.iter().any(|name| changed.contains(name)) {
                 return Err(Error::new(
                     SqlState::NOT_SUPPORTED,
                     "reading a table that the same statement changes is not supported",

@@ -10,22 +10,23 @@
 //! ```
 
 use super::with_writes::literal;
-use crate::catalog::{Catalog, ObjectName, ROW_NUMBER, folded};
+use crate::catalog::{Catalog, ObjectName, Relation, folded};
 use crate::lowered::OutputColumn;
 use crate::parse::part;
 use crate::parse::tokens::Tokens;
-use fabius_value::{Result, Value};
+use fabius_value::{Error, Result, SqlState, Value};
 use sqlparser::ast;
+use std::ops::ControlFlow;
 
 /// The table that a part of a statement writes.
 pub(super) struct Target {
     table: ObjectName,
     /// What the part calls it.
     called: String,
-    /// The columns that tell its rows apart.
+    /// The columns of the primary key; none without one.
     key: Vec<String>,
     /// Whether rows are changed, not inserted.
-    pub(super) finds_rows: bool,
+    finds_rows: bool,
     /// Whether the part's rows end with the keys of what it has written, for a part behind it.
     gives_keys: bool,
 }
@@ -78,16 +79,29 @@ impl Target {
             },
         };
         let table = catalog.table(name).ok()?;
-        let key = match &table.primary_key {
-            Some(key) => key.columns.clone(),
-            None => vec![ROW_NUMBER.to_string()],
-        };
+        let key = table.primary_key.as_ref().map(|key| key.columns.clone()).unwrap_or_default();
         let called = alias.map_or_else(|| table.name.name.clone(), folded);
         Some(Target { table: table.name.clone(), called, key, finds_rows, gives_keys: false })
     }
 
     fn key(&self) -> impl Iterator<Item = ast::Expr> {
         self.key.iter().map(|column| part::column(&self.called, column))
+    }
+
+    /// Whether its statement asks a table for more than the rows that it writes, and the keys that these refer to, as
+    /// far as names tell.
+    pub(super) fn asks(&self, catalog: &Catalog, statement: &ast::Statement, asked: &ObjectName) -> bool {
+        let mut times = 0;
+        let _ = ast::visit_relations(statement, |name| {
+            match catalog.relation(name) {
+                Ok(Some(Relation::Table(table))) => times += usize::from(table.name == *asked),
+                // It may ask any table.
+                Ok(Some(Relation::View(_))) => times += 2,
+                _ => {}
+            }
+            ControlFlow::<()>::Continue(())
+        });
+        times > usize::from(*asked == self.table)
     }
 
     /// How many columns at the end of the part's rows are a key.
@@ -98,7 +112,10 @@ impl Target {
 
 /// The tables that the parts of a statement write, one for each part. Parts whose rows others would write too return
 /// the keys of these rows behind all else from now on.
-pub(super) fn targets(catalog: &Catalog, query: &mut ast::Query) -> Vec<Option<Target>> {
+///
+/// # Errors
+/// `0A000` if such a table has no key.
+pub(super) fn targets(catalog: &Catalog, query: &mut ast::Query) -> Result<Vec<Option<Target>>> {
     let commons = query.with.iter_mut().flat_map(|with| &mut with.cte_tables);
     let mut bodies: Vec<&mut ast::SetExpr> = commons.map(|common| common.query.body.as_mut()).collect();
     bodies.push(query.body.as_mut());
@@ -112,6 +129,16 @@ pub(super) fn targets(catalog: &Catalog, query: &mut ast::Query) -> Vec<Option<T
         if !target.gives_keys {
             continue;
         }
+        if target.key.is_empty() {
+            return Err(Error::new(
+                SqlState::NOT_SUPPORTED,
+                format!(
+                    "changing rows of table \"{}\", which has no primary key, in a statement that writes it \
+                     elsewhere too is not supported",
+                    target.table.name
+                ),
+            ));
+        }
         let returning =
             bodies.get_mut(place).and_then(|body| statement_in(body)).and_then(|statement| match statement {
                 ast::Statement::Insert(insert) => Some(&mut insert.returning),
@@ -121,7 +148,7 @@ pub(super) fn targets(catalog: &Catalog, query: &mut ast::Query) -> Vec<Option<T
             returning.get_or_insert_default().extend(target.key().map(ast::SelectItem::UnnamedExpr));
         }
     }
-    all
+    Ok(all)
 }
 
 /// Leaves the rows to others that they have written: each of these gives its columns and rows.
