@@ -31,6 +31,8 @@ impl Server {
             .arg(directory.path())
             .args(["--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"])
             .args(flags)
+            // So that what is resident is what is in use.
+            .env("MIMALLOC_PURGE_DELAY", "100")
             .stdout(Stdio::piped())
             .spawn()
             .expect("the server starts");
