@@ -1,6 +1,7 @@
 //! The state of binding one statement: its program so far, its parameters, the names in scope.
 
 use super::bound::{Bound, Known};
+use super::cascade::Waiting;
 use super::constant::{Constant, Literals};
 use super::inputs::Inputs;
 use super::scope::Scope;
@@ -83,6 +84,8 @@ pub struct Binder<'a> {
     pub(super) depth: usize,
     /// Views and referential actions that are being followed.
     pub(crate) following: Vec<ObjectName>,
+    /// Rows that are to be deleted since others are, while that is bound.
+    pub(super) waiting: Vec<Waiting>,
     /// Variables that hold the text of an array or interval.
     kept_texts: BTreeSet<String>,
     /// Whether a function that is called says something to the client: see
@@ -120,6 +123,7 @@ impl<'a> Binder<'a> {
             replaced: Vec::new(),
             depth: 0,
             following: Vec::new(),
+            waiting: Vec::new(),
             notices: false,
             kept_texts: BTreeSet::new(),
         }

@@ -13,9 +13,6 @@ use fabius_program::syntax::tree::{Expression, Scan};
 use fabius_value::DataType;
 use std::sync::Arc;
 
-/// Cascades of a table to itself go this deep.
-const CASCADE_DEPTH: usize = 8;
-
 impl Binder<'_> {
     /// Checks a new or changed row: `values` of all columns, `changed` those that the statement writes, `words` the
     /// row in an error's detail.
@@ -184,7 +181,7 @@ impl Binder<'_> {
                         self.refuse(table, &child, &key, &columns)?;
                     }
                 }
-                action => self.follow(&child, &key, &columns, action, None)?,
+                action => self.follow((table, &child), &key, &columns, (action, None))?,
             }
         }
         Ok(())
@@ -260,86 +257,6 @@ impl Binder<'_> {
         let columns = self.referred_columns(table, child, key, old)?;
         self.refuse(table, child, key, &columns)
     }
-
-    /// `CASCADE`, `SET NULL`, `SET DEFAULT`: done to the rows that refer; `new` are the values that they get by
-    /// `ON UPDATE CASCADE`.
-    pub(super) fn follow(
-        &mut self,
-        child: &Arc<Table>,
-        key: &ForeignKey,
-        columns: &[(String, Expression)],
-        action: ReferentialAction,
-        new: Option<&[Expression]>,
-    ) -> Bind<()> {
-        let again = self.following.iter().filter(|name| **name == child.name).count();
-        if again >= CASCADE_DEPTH {
-            // Deeper chains are refused when they are met, never cut short.
-            let referred = self.row_exists(child, columns)?;
-            let message = format!("references of \"{}\" are nested too deep", child.name.name);
-            self.emit(tree::require(tree::not(referred), b"54001", message, None));
-            return Ok(());
-        }
-        self.following.push(child.name.clone());
-        let followed = self.follow_rows(child, key, columns, action, new);
-        self.following.pop();
-        followed
-    }
-
-    fn follow_rows(
-        &mut self,
-        child: &Arc<Table>,
-        key: &ForeignKey,
-        columns: &[(String, Expression)],
-        action: ReferentialAction,
-        new: Option<&[Expression]>,
-    ) -> Bind<()> {
-        self.writes.insert(child.name.clone());
-        let (list, row) = (self.name("referring"), self.name("row"));
-        let names = Relation::key_columns(child);
-        let types = super::scope::key_types(child);
-        let fields = types.iter().enumerate();
-        let fields =
-            fields.map(|(at, data_type)| tree::field(&format!("k{}", at + 1), *data_type, false)).collect();
-        self.emit(tree::declare_list(&list, fields));
-        let found = names.iter().map(|name| tree::column(tree::loop_row(&row), name, false)).collect();
-        let scan = filtered(scan_for(child, columns), &row);
-        self.emit(tree::for_each(&row, scan, vec![tree::append(&list, found)]));
-        self.second_pass(&list, |binder, each| {
-            let field = |at: usize| tree::column(tree::loop_row(each), &format!("k{}", at + 1), false);
-            let place_of: Vec<Expression> = (0..names.len()).map(field).collect();
-            let relation = Binder::keyed(child, None, place_of.clone());
-            let old = binder.current(&relation)?;
-            if action == ReferentialAction::Cascade && new.is_none() {
-                // A row may have gone by another way.
-                let row = tree::keyed_row(&child.storage, place_of);
-                let (block, ()) = binder.nested(|binder| {
-                    binder.before_delete(child, &old)?;
-                    binder.emit(tree::delete(row.clone()));
-                    Ok(())
-                })?;
-                let there = tree::exists(row);
-                binder.emit(tree::when(there, block, None));
-                return Ok(());
-            }
-            let mut assignments = Vec::new();
-            for (at, name) in key.columns.iter().enumerate() {
-                let column = place(child, name)?;
-                let definition = child.columns[column].clone();
-                let value = match (action, new) {
-                    (ReferentialAction::Cascade, Some(new)) => {
-                        Bound::computed(new[at].clone(), definition.sql_type.clone(), false)
-                    }
-                    (ReferentialAction::SetDefault, _) => binder.default_value(&definition)?,
-                    _ => Bound::literal(None),
-                };
-                let value = binder.stored(value, &definition.name, &definition.sql_type)?;
-                assignments.push((column, value));
-            }
-            // What is referred to changes with it, or nothing is: only a default is still to be looked up.
-            binder.change_row(child, &relation, assignments, action != ReferentialAction::SetDefault)?;
-            Ok(())
-        })
-    }
 }
 
 /// `'Key (a, b)=(' || a || ', ' || b`; `None` if a value has no text in programs.
@@ -399,7 +316,7 @@ pub(super) fn row_in_words(table: &Table, values: &[Bound]) -> Option<Expression
 }
 
 /// The rows with these values in these columns, along the index that knows most of them.
-fn scan_for(table: &Table, columns: &[(String, Expression)]) -> Scan {
+pub(super) fn scan_for(table: &Table, columns: &[(String, Expression)]) -> Scan {
     let keys = table.primary_key.iter().map(|key| (None, key));
     let others = table.unique.iter().chain(&table.indexes).map(|key| (Some(key.name.clone()), key));
     let value =
@@ -432,7 +349,7 @@ fn scan_for(table: &Table, columns: &[(String, Expression)]) -> Scan {
 const ROW: &str = "row_";
 
 /// The scan with its row's own name in its filter.
-fn filtered(mut scan: Scan, row: &str) -> Scan {
+pub(super) fn filtered(mut scan: Scan, row: &str) -> Scan {
     use fabius_program::syntax::tree::ExpressionKind as K;
     fn rename(expression: &mut Expression, to: &str) {
         match &mut expression.kind {

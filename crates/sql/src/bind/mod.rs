@@ -27,6 +27,7 @@
 //! | `table_function` | functions of the catalog |
 //! | `write`, `insert`, `conflict`, `update`, `delete` | writes |
 //! | `constraint`, `own_reference`, `generated` | CHECK and REFERENCES, of a table to itself; generated columns |
+//! | `cascade` | what is done to rows that refer to others |
 //! | `lowering` | a whole statement as a program |
 //! | `untyped` | literals and parameters that are given to columns |
 //! | `rows` | writes of rows that were computed before |
@@ -40,6 +41,7 @@ mod array;
 mod binder;
 mod bound;
 mod builtin;
+mod cascade;
 mod condition;
 mod conflict;
 mod constant;

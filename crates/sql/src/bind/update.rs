@@ -322,7 +322,7 @@ impl<'a> Binder<'a> {
                 action => {
                     let columns = binder.referred_columns(table, &child, &key, old)?;
                     let new = (action == ReferentialAction::Cascade).then_some(values.as_slice());
-                    binder.follow(&child, &key, &columns, action, new)
+                    binder.follow((table, &child), &key, &columns, (action, new))
                 }
             })?;
             self.emit(tree::when(tree::any(differs), block, None));
