@@ -1,7 +1,8 @@
 //! What happens to rows that refer to one that is deleted, or whose key changes: `CASCADE`, `SET NULL`, `SET DEFAULT`.
 //!
 //! Where the tables that a `DELETE` goes on to do not lead back to themselves, it is one loop in another. Where they do
-//! (a tree of comments, say), the rows wait in lists, one for each table of the circle, and are taken turn by turn:
+//! (a tree of comments, say), the rows wait in lists, one for each table of the circle, and are taken turn by turn when
+//! the statement has deleted its own:
 //!
 //! ```text
 //! for round in 1..200 { for turn in 1..(something waits ? round * round : 0) {
@@ -112,12 +113,29 @@ impl Binder<'_> {
             self.collect_referring(child, columns, &list, Some(&any));
             return Ok(());
         }
-        let circle = self.circle(child);
-        if circle.is_empty() {
+        if !self.is_in_circle(child) {
             let list = self.declare_keys(child);
             self.collect_referring(child, columns, &list, None);
             return self
                 .second_pass(&list, |binder, each| binder.delete_if_there(child, key_of(child, each)));
+        }
+        self.with_circle(child, |binder| binder.delete_referring(child, columns))
+    }
+
+    /// Whether deletes of a table's rows lead back to it.
+    pub(super) fn is_in_circle(&self, table: &Arc<Table>) -> bool {
+        self.reached(table).iter().any(|it| it.name == table.name)
+    }
+
+    /// Does something to rows of a table; if deletes of them lead back to it, deletes what refers to them then.
+    pub(super) fn with_circle(
+        &mut self,
+        table: &Arc<Table>,
+        act: impl FnOnce(&mut Self) -> Bind<()>,
+    ) -> Bind<()> {
+        let circle = self.circle(table);
+        if circle.is_empty() {
+            return act(self);
         }
         let any = self.name("waits");
         let boolean = Some(tree::scalar_type(DataType::Boolean, false));
@@ -127,7 +145,7 @@ impl Binder<'_> {
             let list = self.declare_keys(table);
             self.waiting.push(Waiting { table: table.name.clone(), list, any: any.clone() });
         }
-        self.delete_referring(child, columns)?;
+        act(self)?;
         let (turn, ()) = self.nested(|binder| {
             binder.emit(tree::assign(&any, tree::boolean(false)));
             circle.iter().try_for_each(|table| binder.take_waiting(table))
@@ -148,7 +166,7 @@ impl Binder<'_> {
             to: tree::integer(ROUNDS),
             body: vec![tree::statement(turns)],
         }));
-        let message = format!("references of \"{}\" are nested too deep", child.name.name);
+        let message = format!("references of \"{}\" are nested too deep", table.name.name);
         self.emit(tree::require(tree::not(tree::variable(&any)), b"54001", message, None));
         Ok(())
     }

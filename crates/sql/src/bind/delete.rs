@@ -59,7 +59,10 @@ impl<'a> Binder<'a> {
         after: &mut Afterwards<'_, '_, 'a>,
     ) -> Bind<()> {
         let own_referrer = self.referrers(table).iter().any(|(child, _)| child.name == table.name);
-        let rereads = relations.len() > 1 || selection.is_some_and(has_subquery) || own_referrer;
+        let rereads = relations.len() > 1
+            || selection.is_some_and(has_subquery)
+            || own_referrer
+            || self.is_in_circle(table);
         let mut from = self.from(relations, joined, selection);
         if !rereads {
             return self.loops(&mut from, &mut |binder| {
@@ -86,16 +89,20 @@ impl<'a> Binder<'a> {
         self.block.extend(block);
         let alias = Some(relations[0].name.clone());
         self.await_own(table, Fate::Gone)?;
-        self.second_pass(&list, |binder, each| {
-            let field = |at: usize| tree::column(tree::loop_row(each), &format!("k{}", at + 1), false);
-            let key: Vec<_> = (0..types.len()).map(field).collect();
-            let relation = Binder::keyed(table, alias, key.clone());
-            // Several partners name a row several times; a cascade may have taken it.
-            let (then, ()) = binder.nested(|binder| {
-                binder.with_scope(vec![relation.clone()], |binder| binder.delete_row(table, &relation, after))
-            })?;
-            binder.emit(tree::when(tree::exists(tree::keyed_row(&table.storage, key)), then, None));
-            Ok(())
+        self.with_circle(table, |binder| {
+            binder.second_pass(&list, |binder, each| {
+                let field = |at: usize| tree::column(tree::loop_row(each), &format!("k{}", at + 1), false);
+                let key: Vec<_> = (0..types.len()).map(field).collect();
+                let relation = Binder::keyed(table, alias, key.clone());
+                // Several partners name a row several times; a cascade may have taken it.
+                let (then, ()) = binder.nested(|binder| {
+                    binder.with_scope(vec![relation.clone()], |binder| {
+                        binder.delete_row(table, &relation, after)
+                    })
+                })?;
+                binder.emit(tree::when(tree::exists(tree::keyed_row(&table.storage, key)), then, None));
+                Ok(())
+            })
         })?;
         self.check_own(table)
     }

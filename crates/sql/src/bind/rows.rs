@@ -12,7 +12,7 @@ use super::stop::{Bind, Stop};
 use super::tree;
 use super::write::Afterwards;
 use crate::catalog::{Catalog, Table};
-use crate::lowered::{Argument, Lowered};
+use crate::lowered::{Argument, Lowered, OutputColumn};
 use crate::parameter_types::ParameterTypes;
 use crate::sql_type::SqlType;
 use crate::type_rules::without_modifiers;
@@ -247,26 +247,29 @@ impl<'a> Binder<'a> {
         let each = self.name("each");
         let mut gathered = Gathered::default();
         let of = if tag == "DELETE" { Fate::Gone } else { Fate::New };
-        let (lists, ()) = self.nested(|binder| binder.await_own(rows.table, of))?;
-        let (block_of_rows, ()) = self.nested(|binder| {
-            let mut body =
-                |binder: &mut Binder<'a>, columns: &[crate::lowered::OutputColumn], values: Vec<Bound>| {
-                    gathered.add(binder, &returned, columns, values)
-                };
-            let after = Afterwards { count: Some("count"), items: rows.returning, body: &mut body };
-            binder.repeated(|binder| act(binder, after, &each))
-        })?;
-        let mut block = lists;
-        block.push(tree::for_list(&each, list, block_of_rows));
-        let (checks, ()) = self.nested(|binder| binder.check_own(rows.table))?;
-        block.extend(checks);
-        if let Some(touched) = touched {
-            let (refusing, ()) = self.nested(|binder| {
-                binder.refuse_twice(&touched);
+        let (block, ()) = self.nested(|binder| {
+            binder.await_own(rows.table, of)?;
+            let of_each = |binder: &mut Binder<'a>| {
+                let (block, ()) = binder.nested(|binder| {
+                    let mut body = |binder: &mut Binder<'a>, columns: &[OutputColumn], values: Vec<Bound>| {
+                        gathered.add(binder, &returned, columns, values)
+                    };
+                    let after = Afterwards { count: Some("count"), items: rows.returning, body: &mut body };
+                    binder.repeated(|binder| act(binder, after, &each))
+                })?;
+                binder.emit(tree::for_list(&each, list, block));
                 Ok(())
-            })?;
-            block.extend(refusing);
-        }
+            };
+            match of {
+                Fate::Gone => binder.with_circle(rows.table, of_each)?,
+                Fate::New => of_each(binder)?,
+            }
+            binder.check_own(rows.table)?;
+            if let Some(touched) = touched {
+                binder.refuse_twice(&touched);
+            }
+            Ok(())
+        })?;
         self.finish_write(block, rows.returning.is_some().then_some((returned, gathered)), tag, source)
     }
 }
