@@ -157,8 +157,9 @@ impl Binder<'_> {
             }
             (C::Number, C::Text) if from != SqlType::Real && from != SqlType::Double => {
                 let text = cast(&bound, DataType::TEXT);
-                // A column without a scale keeps zeros that nobody has written.
-                let is_padded = from == SqlType::Numeric(None) && bound.origin != (0, 0);
+                // What is held with the places of a type without a scale has zeros that nobody has written.
+                let free = SqlType::Numeric(None);
+                let is_padded = from == free && Some(bound.data_type) == free.storage();
                 let trimmed = |text, what: &str| tree::call("rtrim", vec![text, tree::text(what)]);
                 let text = if is_padded { trimmed(trimmed(text, "0"), ".") } else { text };
                 (text, DataType::TEXT)

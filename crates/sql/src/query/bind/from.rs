@@ -317,9 +317,14 @@ impl Binder<'_> {
         alias: Option<&ast::TableAlias>,
         with_ordinality: bool,
     ) -> Result<Item> {
-        if with_ordinality && let Some(first) = arrays.first() {
+        if with_ordinality && !arrays.is_empty() {
             let one = Typed::literal(datafusion::scalar::ScalarValue::Int32(Some(1)), SqlType::Int);
-            let places = self.function("fabius_subscripts", vec![first.clone(), one])?;
+            let each = arrays
+                .iter()
+                .map(|array| self.function("fabius_subscripts", vec![array.clone(), one.clone()]));
+            let each = each.collect::<Result<_>>()?;
+            // Of lists that begin alike the longest.
+            let places = self.function("fabius_greatest", each)?;
             let places = self.cast(places, &SqlType::Array(Box::new(SqlType::BigInt)))?;
             arrays.push(places);
             names.push("ordinality".into());
