@@ -7,7 +7,7 @@ use super::held::held;
 use super::stop::{Bind, beyond};
 use super::tree;
 use crate::interval;
-use crate::sql_type::SqlType;
+use crate::sql_type::{FREE_SCALE, SqlType};
 use crate::text_format::{self, Fit, TextStyle};
 use crate::type_rules::{self, Candidate, Category, Context, category};
 use fabius_value::{DataType, Error, SqlState, Value};
@@ -158,8 +158,7 @@ impl Binder<'_> {
             (C::Number, C::Text) if from != SqlType::Real && from != SqlType::Double => {
                 let text = cast(&bound, DataType::TEXT);
                 // What is held with the places of a type without a scale has zeros that nobody has written.
-                let free = SqlType::Numeric(None);
-                let is_padded = from == free && Some(bound.data_type) == free.storage();
+                let is_padded = from == SqlType::Numeric(None) && bound.data_type.scale() >= FREE_SCALE;
                 let trimmed = |text, what: &str| tree::call("rtrim", vec![text, tree::text(what)]);
                 let text = if is_padded { trimmed(trimmed(text, "0"), ".") } else { text };
                 (text, DataType::TEXT)
