@@ -5,7 +5,7 @@
 
 use crate::interval::Interval;
 use crate::query::failure::internal;
-use crate::sql_type::{QUOTIENT, SqlType};
+use crate::sql_type::SqlType;
 use crate::text_format::{self, Fit, TextStyle};
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BinaryBuilder, BooleanBuilder, Date32Builder, Decimal128Builder,
@@ -237,9 +237,7 @@ pub fn rows(batch: &RecordBatch, types: &[SqlType]) -> Vec<Vec<Value>> {
 /// What leaves the query differently from how functions see it.
 fn outward(value: Value, sql_type: &SqlType) -> Value {
     match (value, sql_type) {
-        (Value::Numeric(decimal), quotient) if *quotient == QUOTIENT => {
-            Value::Numeric(quotient.shown(decimal))
-        }
+        (Value::Numeric(decimal), numeric @ SqlType::Numeric(_)) => Value::Numeric(numeric.shown(decimal)),
         (value @ Value::List(_), SqlType::Interval) => {
             text_format::text(&value, sql_type, &TextStyle::default()).into()
         }

@@ -14,7 +14,25 @@ pub const QUOTIENT_SCALE: u8 = 20;
 /// no column can have 39 digits, so the type is not mistaken for another.
 pub const QUOTIENT: SqlType = SqlType::Numeric(Some((39, QUOTIENT_SCALE)));
 
+/// Digits of a numeric type whose digits after the point nobody has chosen; no column can have so many either.
+const FREE: u8 = 40;
+
 impl SqlType {
+    /// The type of what is computed from numbers, with so many digits after the point. If it is free, the zeros at its
+    /// end are nobody's: one of the numbers was of a `numeric` without modifiers.
+    pub fn computed(scale: u8, is_free: bool) -> SqlType {
+        match (is_free, scale) {
+            (true, FREE_SCALE) => SqlType::Numeric(None),
+            (true, scale) => SqlType::Numeric(Some((FREE, scale))),
+            (false, scale) => SqlType::Numeric(Some((38, scale))),
+        }
+    }
+
+    /// Whether nobody has chosen the digits after the point.
+    pub fn is_free(&self) -> bool {
+        matches!(self, SqlType::Numeric(None | Some((FREE, _))))
+    }
+
     /// Digits after the point of a numeric type; 0 for others.
     pub fn scale(&self) -> u8 {
         match self {
@@ -45,6 +63,7 @@ impl SqlType {
     pub fn shown(&self, decimal: Decimal) -> Decimal {
         match self {
             SqlType::Numeric(None) if decimal.scale == FREE_SCALE => decimal.trimmed(),
+            SqlType::Numeric(Some((FREE, scale))) if decimal.scale == *scale => decimal.trimmed(),
             quotient if *quotient == QUOTIENT => shown_quotient(decimal),
             _ => decimal,
         }

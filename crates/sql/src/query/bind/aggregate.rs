@@ -275,7 +275,7 @@ impl Binder<'_> {
                         (T::Numeric(Some((38, 0))), T::Numeric(Some((38, 0))))
                     }
                     (T::Numeric(_), _) => {
-                        let numeric = T::Numeric(Some((38, first.sql_type.scale())));
+                        let numeric = T::computed(first.sql_type.scale(), first.sql_type.is_free());
                         (numeric.clone(), numeric)
                     }
                     (T::Real, "sum") => (T::Double, T::Real),

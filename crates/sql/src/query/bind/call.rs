@@ -287,7 +287,7 @@ impl Binder<'_> {
                     .all(|typed| is_integer(&typed.sql_type) || typed.sql_type == SqlType::Unknown);
                 if arguments.iter().any(|typed| matches!(typed.sql_type, SqlType::Numeric(_))) {
                     let scale = arguments.iter().map(|typed| typed.sql_type.scale()).max().unwrap_or(0);
-                    let to = SqlType::Numeric(Some((38, scale)));
+                    let to = SqlType::computed(scale, arguments.iter().any(|typed| typed.sql_type.is_free()));
                     let coerced = arguments.into_iter().map(|typed| self.coerce(typed, &to));
                     let arguments = coerced.collect::<Result<_>>()?;
                     return self.function_returning("fabius_series", arguments, SqlType::Array(Box::new(to)));
@@ -383,6 +383,7 @@ fn numeric_returned(name: &str, arguments: &[Typed]) -> SqlType {
         _ => None,
     };
     let own = arguments.first().map_or(0, |typed| typed.sql_type.scale());
+    let mut is_free = false;
     let scale = match name {
         "round" | "trunc" if arguments.len() == 1 => 0,
         "round" | "trunc" => literal(1).map_or(own, |digits| digits.clamp(0, 30) as u8),
@@ -396,10 +397,16 @@ fn numeric_returned(name: &str, arguments: &[Typed]) -> SqlType {
             }
             _ => 6,
         },
-        "mod" => arguments.iter().map(|typed| typed.sql_type.scale()).max().unwrap_or(0),
-        _ => own,
+        "mod" => {
+            is_free = arguments.iter().any(|typed| typed.sql_type.is_free());
+            arguments.iter().map(|typed| typed.sql_type.scale()).max().unwrap_or(0)
+        }
+        _ => {
+            is_free = arguments.first().is_some_and(|typed| typed.sql_type.is_free());
+            own
+        }
     };
-    SqlType::Numeric(Some((38, scale)))
+    SqlType::computed(scale, is_free)
 }
 
 /// `0A000` for a function that returns a set where there can be none.

@@ -24,13 +24,13 @@ pub(super) fn operand_type(left: &SqlType, right: &SqlType) -> Option<SqlType> {
 
 /// Columns of numerics have a scale: the larger one; all digits may be before the point.
 fn with_digits(common: SqlType, left: &SqlType, right: &SqlType) -> Option<SqlType> {
-    let is_free = |sql_type: &SqlType| matches!(sql_type, SqlType::Numeric(None)) || is_integer(sql_type);
+    let is_plain = |sql_type: &SqlType| matches!(sql_type, SqlType::Numeric(None)) || is_integer(sql_type);
     Some(match (common, left, right) {
         (SqlType::Array(_), SqlType::Array(left), SqlType::Array(right)) => {
             SqlType::Array(Box::new(common_type(left, right)?))
         }
-        (SqlType::Numeric(None), left, right) if left != right && !(is_free(left) && is_free(right)) => {
-            SqlType::Numeric(Some((38, left.scale().max(right.scale()))))
+        (SqlType::Numeric(None), left, right) if left != right && !(is_plain(left) && is_plain(right)) => {
+            SqlType::computed(left.scale().max(right.scale()), left.is_free() || right.is_free())
         }
         (common, ..) => common,
     })
@@ -40,9 +40,9 @@ fn with_digits(common: SqlType, left: &SqlType, right: &SqlType) -> Option<SqlTy
 pub(super) fn beside_unknown(common: SqlType, value: &Candidate<'_>) -> SqlType {
     match (common, value.text) {
         (common, None) if value.is_null => common,
-        (SqlType::Numeric(Some((_, scale))), Some(text)) => {
+        (numeric @ SqlType::Numeric(Some((_, scale))), Some(text)) => {
             let digits = Decimal::parse(text).map_or(0, |number| number.scale);
-            SqlType::Numeric(Some((38, scale.max(digits))))
+            SqlType::computed(scale.max(digits), numeric.is_free())
         }
         (common, _) => type_rules::unbounded(&common),
     }
@@ -203,7 +203,7 @@ impl Binder<'_> {
             }
             (Some(_), Some(_)) => {
                 (matches!(from, T::Numeric(_) | T::Real) && *to == T::Double)
-                    || (matches!((from, to), (T::Numeric(_), T::Numeric(Some((38, _)))))
+                    || (matches!((from, to), (T::Numeric(_), T::Numeric(None | Some((38.., _)))))
                         && from.scale() <= to.scale())
             }
             _ => {

@@ -6,7 +6,7 @@ use crate::analysis::{self, Comparison};
 use crate::functions::operator::Operation;
 use crate::functions::{Definition, Kind};
 use crate::query::failure::internal;
-use crate::query::functions::operator::{Arithmetic, numeric_result};
+use crate::query::functions::operator::{Arithmetic, numeric_scale};
 use crate::sql_type::{QUOTIENT, SqlType};
 use crate::type_rules::{ANY_CHAR, common, is_number, is_text, looks_different, unbounded};
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
@@ -96,7 +96,11 @@ impl Binder<'_> {
             let returns = match operation {
                 // What a quotient mostly shows of its digits goes for sums with it.
                 Operation::Add | Operation::Subtract if is_quotient => SqlType::Numeric(Some((38, 16))),
-                _ => numeric_result(operation, l.scale(), r.scale()),
+                Operation::Divide => QUOTIENT,
+                _ => {
+                    let is_free = left.sql_type.is_free() || right.sql_type.is_free();
+                    SqlType::computed(numeric_scale(operation, l.scale(), r.scale()), is_free)
+                }
             };
             (self.coerce(left, &l)?, self.coerce(right, &r)?, returns)
         } else {

@@ -41,14 +41,12 @@ impl Arithmetic {
     }
 }
 
-/// The type of an operation of two numerics.
-pub fn numeric_result(operation: Operation, left: u8, right: u8) -> SqlType {
-    let scale = match operation {
-        Operation::Add | Operation::Subtract | Operation::Remainder => left.max(right),
+/// Digits after the point of a sum, product or remainder of two numerics.
+pub fn numeric_scale(operation: Operation, left: u8, right: u8) -> u8 {
+    match operation {
         Operation::Multiply => (left + right).min(left.max(right).max(20)),
-        Operation::Divide => return crate::sql_type::QUOTIENT,
-    };
-    SqlType::Numeric(Some((38, scale)))
+        _ => left.max(right),
+    }
 }
 
 impl ScalarUDFImpl for Arithmetic {
