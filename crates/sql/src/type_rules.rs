@@ -99,6 +99,15 @@ pub fn unbounded(sql_type: &SqlType) -> SqlType {
     }
 }
 
+/// A type's name without what stands in brackets behind it, of an array without that of its elements.
+pub fn plain_name(sql_type: &SqlType) -> String {
+    match sql_type {
+        SqlType::Char(_) => "character".to_string(),
+        SqlType::Array(element) => format!("{}[]", plain_name(element)),
+        other => without_modifiers(other).to_string(),
+    }
+}
+
 /// Whether equal values of a type may look different to what compares them as they are kept: intervals in other units,
 /// numbers within `jsonb`, zeros within arrays.
 pub fn looks_different(sql_type: &SqlType) -> bool {

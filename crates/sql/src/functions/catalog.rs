@@ -5,6 +5,7 @@ use crate::catalog::{Catalog, ObjectName, TEMPORARY};
 use crate::functions::text::quote_identifier;
 use crate::pg_catalog::{RELATIONS, ROLE, definition, objects, server};
 use crate::sql_type::SqlType;
+use crate::type_rules::plain_name;
 use fabius_value::{Error, Result, SqlState, Value};
 
 /// All of them.
@@ -403,14 +404,6 @@ fn type_name(oid: u32, modifier: i32) -> String {
             Some(sql_type) => plain_name(&sql_type),
             None => server::type_name(oid).unwrap_or_else(|| "???".into()),
         },
-    }
-}
-
-fn plain_name(sql_type: &SqlType) -> String {
-    let text = sql_type.to_string();
-    match (sql_type, text.split_once('(')) {
-        (SqlType::Array(_), _) | (_, None) => text,
-        (_, Some((name, _))) => name.to_string(),
     }
 }
 

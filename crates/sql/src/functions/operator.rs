@@ -7,7 +7,7 @@ use super::regular_expression::bytes_are_like;
 use super::resolution::{Argument, Unresolved, best, takes_exactly};
 use super::{Body, Definition, FUNCTIONS, declare, define, integer_at};
 use crate::sql_type::SqlType;
-use crate::type_rules::without_modifiers;
+use crate::type_rules::plain_name;
 use fabius_value::{Error, SqlState, Value};
 
 /// An operation of two numbers of one kind.
@@ -233,14 +233,6 @@ fn error(why: Unresolved, symbol: &str, operands: &[Argument<'_>]) -> Error {
         }
         Unresolved::Ambiguous => Error::new(SqlState(*b"42725"), format!("operator is not unique: {call}"))
             .with_hint(format!("Could not choose a best candidate operator. You might need to add {add}.")),
-    }
-}
-
-/// A type's name without what stands in brackets behind it.
-fn plain_name(sql_type: &SqlType) -> String {
-    match sql_type {
-        SqlType::Char(_) => "character".to_string(),
-        other => without_modifiers(other).to_string(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Definition, FUNCTIONS, Kind};
 use crate::sql_type::SqlType;
-use crate::type_rules::{Category, Context, category, common, converts, without_modifiers};
+use crate::type_rules::{Category, Context, category, common, converts, plain_name, without_modifiers};
 use fabius_value::{Error, SqlState};
 
 /// An argument of a call, as far as it has a say in what is called.
@@ -61,7 +61,7 @@ pub(super) fn best(
 impl Unresolved {
     /// `42883` or `42725`, with the call's types.
     pub fn error(self, name: &str, arguments: &[Argument<'_>]) -> Error {
-        let types: Vec<String> = arguments.iter().map(|argument| argument.sql_type.to_string()).collect();
+        let types: Vec<String> = arguments.iter().map(|argument| plain_name(argument.sql_type)).collect();
         let call = format!("{name}({})", types.join(", "));
         match self {
             Unresolved::Missing => Error::new(SqlState::UNDEFINED_FUNCTION, format!("function {call} does not exist"))
