@@ -13,6 +13,9 @@ use std::io::Result;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// The schema of a case's tables.
+pub const SCHEMA: &str = "script";
+
 /// Scripts that one server runs: what it keeps of schemas that are gone is not what is looked for.
 const SCRIPTS_PER_SERVER: usize = 300;
 
@@ -103,10 +106,10 @@ impl Pair {
         }
         for session in [&mut self.fabius, &mut self.other] {
             session.say("ROLLBACK");
-            session.say("DROP SCHEMA IF EXISTS script CASCADE");
+            session.say(&format!("DROP SCHEMA IF EXISTS {SCHEMA} CASCADE"));
             let texts = [
-                "CREATE SCHEMA script",
-                "SET search_path = script",
+                &format!("CREATE SCHEMA {SCHEMA}"),
+                &format!("SET search_path = {SCHEMA}"),
                 "SET TIME ZONE 'UTC'",
                 "SET statement_timeout = '10s'",
             ];

@@ -3,7 +3,7 @@
 
 use super::Settings;
 use super::compare::Difference;
-use super::pair::{Differs, Pair};
+use super::pair::{Differs, Pair, SCHEMA};
 use super::session::Answer;
 use super::statement::{Kind, Statement, Way};
 use std::collections::BTreeMap;
@@ -284,7 +284,8 @@ fn script(pair: &mut Pair, found: &Found, command: &str) -> Result<String> {
         let _ = writeln!(text, "\n# got: {} {}", shown.tag, names.join(", "));
         lines(shown, false).lines().take(40).for_each(|line| text.push_str(&format!("# {line}\n")));
     }
-    Ok(text)
+    // Kept scripts have their tables where others have theirs.
+    Ok(text.replace(&format!("{SCHEMA}."), "public."))
 }
 
 fn lines(shown: &super::session::Shown, sorted: bool) -> String {

@@ -6,6 +6,7 @@
 
 use super::generator::{Generator, Relation, Scope};
 use super::literal::Literal;
+use super::pair::SCHEMA;
 use super::schema::{Column, Table, key_part, key_value};
 use super::statement::{Kind, Statement};
 use super::tree::{ALONE, Node};
@@ -277,7 +278,7 @@ impl Generator<'_> {
     /// `table AS name` and the name; sometimes the table by its schema, which names its columns then.
     fn named_table(&mut self, table: &Table) -> (String, String) {
         if self.chance(1, 8) {
-            let whole = format!("public.{}", table.name);
+            let whole = format!("{SCHEMA}.{}", table.name);
             return (whole.clone(), whole);
         }
         let name = self.name("r");
