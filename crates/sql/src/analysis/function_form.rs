@@ -15,10 +15,11 @@ pub(super) fn analysed<E: BackEnd>(end: &mut E, whole: &Expr) -> Result<E::Value
             function(end, "extract", vec![field, moment])
         }
         Expr::Position { expr, r#in } => call(end, "position", [&**expr, r#in]),
-        Expr::Substring { expr, substring_from, substring_for, .. } => {
+        Expr::Substring { expr, substring_from, substring_for, shorthand, .. } => {
             let one = one();
             let from = substring_from.as_deref().unwrap_or(&one);
-            call(end, "substring", [&**expr, from].into_iter().chain(substring_for.as_deref()))
+            let name = if *shorthand { "substr" } else { "substring" };
+            call(end, name, [&**expr, from].into_iter().chain(substring_for.as_deref()))
         }
         Expr::Trim { expr, trim_where, trim_what, trim_characters } => {
             let name = match trim_where {

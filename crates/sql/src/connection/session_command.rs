@@ -289,10 +289,12 @@ impl Connection {
 
 /// The text of a literal; `Some(None)` for null.
 fn literal(expression: &ast::Expr) -> Option<Option<String>> {
+    // Others are rounded for whole numbers.
+    let is_whole = |digits: &String| digits.chars().all(|c| c.is_ascii_digit());
     match expression {
         ast::Expr::Value(value) => Some(match &value.value {
             ast::Value::Null => None,
-            ast::Value::Number(digits, _) => Some(digits.clone()),
+            ast::Value::Number(digits, _) if is_whole(digits) => Some(digits.clone()),
             ast::Value::SingleQuotedString(text) | ast::Value::EscapedStringLiteral(text) => {
                 Some(text.clone())
             }
@@ -301,7 +303,7 @@ fn literal(expression: &ast::Expr) -> Option<Option<String>> {
         }),
         ast::Expr::UnaryOp { op: ast::UnaryOperator::Minus, expr } => match &**expr {
             ast::Expr::Value(value) => match &value.value {
-                ast::Value::Number(digits, _) => Some(Some(format!("-{digits}"))),
+                ast::Value::Number(digits, _) if is_whole(digits) => Some(Some(format!("-{digits}"))),
                 _ => None,
             },
             _ => None,
