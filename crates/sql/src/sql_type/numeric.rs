@@ -62,7 +62,7 @@ impl SqlType {
     /// fill its places, of a quotient with PostgreSQL's choice of digits.
     pub fn shown(&self, decimal: Decimal) -> Decimal {
         match self {
-            SqlType::Numeric(None) if decimal.scale >= FREE_SCALE => decimal.trimmed(),
+            SqlType::Numeric(None) if decimal.scale == FREE_SCALE => decimal.trimmed(),
             SqlType::Numeric(Some((FREE, scale))) if decimal.scale == *scale => decimal.trimmed(),
             quotient if *quotient == QUOTIENT => shown_quotient(decimal),
             _ => decimal,
