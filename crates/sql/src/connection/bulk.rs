@@ -43,15 +43,9 @@ impl Connection {
         write: &WriteQuery,
         parameters: &[Value],
     ) -> Result<Response> {
-        let is_alone = !self.is_in_transaction();
-        if is_alone {
-            self.begin_within();
-        }
+        let is_alone = self.begin_alone();
         let outcome = self.write_query_rows(catalog, write, parameters).await;
-        if is_alone {
-            self.end_implicit(outcome.is_ok()).await?;
-        }
-        let written = outcome?;
+        let written = self.end_alone(is_alone, outcome).await?;
         Ok(match write.columns() {
             Some(columns) => rows_response(columns, written.returned, write.tag),
             None => Response::Done { tag: format!("{} {}", write.tag, written.count) },

@@ -38,15 +38,9 @@ impl Connection {
         prepared: &Arc<Prepared>,
         parameters: &[Value],
     ) -> Result<Response> {
-        let is_alone = self.reads_the_past() && !self.is_in_transaction();
-        if is_alone {
-            self.begin_within();
-        }
+        let is_alone = self.reads_the_past() && self.begin_alone();
         let outcome = self.answer_until_settled(prepared, parameters).await;
-        if is_alone {
-            self.end_implicit(outcome.is_ok()).await?;
-        }
-        outcome
+        self.end_alone(is_alone, outcome).await
     }
 
     /// Runs a statement; one by itself that others were faster than runs again.

@@ -186,6 +186,26 @@ impl Connection {
         }
     }
 
+    /// Begins a transaction of what runs now, unless one is open; whether it did.
+    pub(crate) fn begin_alone(&mut self) -> bool {
+        let is_alone = !self.is_in_transaction();
+        if is_alone {
+            self.begin_within();
+        }
+        is_alone
+    }
+
+    /// Ends the transaction that was begun for something, by how that has come out.
+    ///
+    /// # Errors
+    /// That of the outcome, or why it could not be committed.
+    pub(crate) async fn end_alone<T>(&mut self, is_alone: bool, outcome: Result<T>) -> Result<T> {
+        if is_alone {
+            self.end_implicit(outcome.is_ok()).await?;
+        }
+        outcome
+    }
+
     /// Ends that transaction, unless the client has made it its own by `BEGIN`.
     ///
     /// # Errors

@@ -249,15 +249,9 @@ impl Connection {
         all: &WithWrites,
         parameters: &[Value],
     ) -> Result<Response> {
-        let is_alone = !self.is_in_transaction();
-        if is_alone {
-            self.begin_within();
-        }
+        let is_alone = self.begin_alone();
         let outcome = self.perform_parts(all, parameters).await;
-        if is_alone {
-            self.end_implicit(outcome.is_ok()).await?;
-        }
-        outcome
+        self.end_alone(is_alone, outcome).await
     }
 
     async fn perform_parts(&mut self, all: &WithWrites, parameters: &[Value]) -> Result<Response> {

@@ -73,10 +73,7 @@ impl Connection {
         if copy.filter.is_some() {
             return Err(Error::new(SqlState::NOT_SUPPORTED, "COPY FROM ... WHERE is not supported"));
         }
-        let is_alone = !self.is_in_transaction();
-        if is_alone {
-            self.begin_within();
-        }
+        let is_alone = self.begin_alone();
         let begun = self.begin_copy(name, given, &copy.options, is_alone).await;
         match begun {
             Ok(copying) => {
@@ -85,12 +82,7 @@ impl Connection {
                 self.set_copying(Some(copying));
                 Ok(Response::CopyIn(CopyIn { columns, is_binary }))
             }
-            Err(error) => {
-                if is_alone {
-                    self.end_implicit(false).await?;
-                }
-                Err(error)
-            }
+            Err(error) => self.end_alone(is_alone, Err(error)).await,
         }
     }
 
@@ -178,10 +170,8 @@ impl Connection {
         if let Err(error) = ended {
             return self.give_up_copy(&copying, error).await;
         }
-        if copying.is_alone {
-            self.end_implicit(true).await?;
-        }
-        Ok(Response::Done { tag: format!("COPY {}", copying.count) })
+        let done = Response::Done { tag: format!("COPY {}", copying.count) };
+        self.end_alone(copying.is_alone, Ok(done)).await
     }
 
     async fn take_in(&mut self, copying: &mut Copying, data: &[u8], is_last: bool) -> Result<()> {

@@ -87,17 +87,11 @@ impl Connection {
     }
 
     async fn begin_definition(&mut self, text: &str) -> Result<bool> {
-        let is_alone = !self.is_in_transaction();
-        if is_alone {
-            self.begin_within();
+        let is_alone = self.begin_alone();
+        match self.refuse_to_define(text) {
+            Ok(()) => Ok(is_alone),
+            refused => self.end_alone(is_alone, refused.map(|()| is_alone)).await,
         }
-        if let Err(refused) = self.refuse_to_define(text) {
-            if is_alone {
-                self.end_implicit(false).await?;
-            }
-            return Err(refused);
-        }
-        Ok(is_alone)
     }
 
     fn refuse_to_define(&self, text: &str) -> Result<()> {
@@ -110,10 +104,7 @@ impl Connection {
     }
 
     async fn end_definition(&mut self, is_alone: bool, outcome: Result<String>) -> Result<Response> {
-        if is_alone {
-            self.end_implicit(outcome.is_ok()).await?;
-        }
-        outcome.map(|tag| Response::Done { tag })
+        self.end_alone(is_alone, outcome.map(|tag| Response::Done { tag })).await
     }
 
     async fn define_statement(&mut self, statement: &ast::Statement, _text: &str) -> Result<String> {

@@ -105,9 +105,7 @@ impl Connection {
                 outcome => return outcome,
             }
         }
-        if is_alone {
-            self.begin_within();
-        }
+        let is_alone = self.begin_alone();
         let outcome = match &plan.how {
             How::Query(choice) => self
                 .choose(choice, given.parameters)
@@ -115,10 +113,7 @@ impl Connection {
                 .map(|rows| rows_response(plan.direct.columns.clone().unwrap_or_default(), rows, "SELECT")),
             How::Within(statement) => self.perform_filled(statement, plan, given.parameters).await,
         };
-        if is_alone {
-            self.end_implicit(outcome.is_ok()).await?;
-        }
-        outcome
+        self.end_alone(is_alone, outcome).await
     }
 
     /// Runs the queries that skip, then the statement with their rows.
