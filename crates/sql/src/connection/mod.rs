@@ -14,7 +14,8 @@
 //! | `bulk`, `write_query` | many rows written at once; writes of what queries give |
 //! | `row_lock`, `clock` | statements that lock rows; the time |
 //! | `row_changes` | `UPDATE` and `DELETE` of rows that a query finds |
-//! | `with_writes`, `written_rows` | `WITH` whose parts write; each row once |
+//! | `with_writes` | `WITH` whose parts write |
+//! | `asked_first`, `written_rows` | what such parts see of each other: nothing; each row is written once |
 //! | `skip_locked` | `SKIP LOCKED` |
 //! | `stance` | what statements stand on in a cluster: the lead of this node, or the state |
 //! | `transaction` | begin, commit, roll back, savepoints |
@@ -37,6 +38,7 @@
 //! | `submit` | gives the database a statement, in the transaction that is open or as one of its own |
 
 mod advisory;
+mod asked_first;
 mod bulk;
 mod clock;
 mod cursor;

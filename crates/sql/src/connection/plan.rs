@@ -91,6 +91,8 @@ pub(super) struct WithWrites {
     pub(super) parts: Vec<Option<Vec<OutputColumn>>>,
     /// The tables that common table expressions and the statement behind them write.
     pub(super) targets: Vec<Option<Target>>,
+    /// The common table expression whose rows are those of the statement, if that asks first what others change.
+    pub(super) answer: Option<usize>,
     /// The tag, if not that of the statement behind the common table expressions.
     pub(super) tag: Option<&'static str>,
 }

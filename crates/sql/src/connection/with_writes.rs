@@ -6,10 +6,11 @@
 //!   2. WITH gone AS (VALUES of these rows) INSERT INTO b SELECT id FROM gone
 //! ```
 //!
-//! All of it is one transaction. PostgreSQL's parts see the tables as they were before any of them; so that nobody can
-//! tell the difference, a part that reads a table which an earlier one has changed is refused, and one that writes such
-//! a table leaves the rows that the earlier one has written (`written_rows`).
+//! All of it is one transaction. PostgreSQL's parts see the tables as they were before any of them. So what asks a
+//! table that another part changes runs first (`asked_first`), and is refused if it needs rows of a part that writes; a
+//! part that writes such a table leaves the rows that the earlier one has written (`written_rows`).
 
+use super::asked_first::{AskedFirst, asked_first, writes};
 use super::plan::{Body, Plan, WithWrites};
 use super::result::rows_response;
 use super::{Connection, Response, written_rows};
@@ -75,10 +76,6 @@ pub(super) fn returning_apart(statement: &ast::Statement) -> Result<Option<(ast:
 pub(super) fn has_writes(statement: &ast::Statement) -> bool {
     let ast::Statement::Query(query) = statement else { return false };
     query.with.iter().flat_map(|with| &with.cte_tables).any(|common| writes(&common.query))
-}
-
-fn writes(query: &ast::Query) -> bool {
-    matches!(query.body.as_ref(), ast::SetExpr::Insert(_) | ast::SetExpr::Update(_) | ast::SetExpr::Delete(_))
 }
 
 /// A value as a literal of its column's type.
@@ -181,20 +178,23 @@ impl Plan {
         let ast::Statement::Query(query) = statement else {
             return Err(Error::new(SqlState(*b"XX000"), "a statement without WITH"));
         };
-        let commons = query.with.as_ref().map(|with| with.cte_tables.len()).unwrap_or_default();
-        let mut whole = (**query).clone();
+        let stands_alone = |query: &ast::Query| {
+            let statement = ast::Statement::Query(Box::new(query.clone()));
+            let plan = Plan::of(database, catalog, &statement, (&written(&statement), None), given, session);
+            plan.is_ok_and(|plan| plan.columns.as_ref().is_some_and(|columns| !columns.is_empty()))
+        };
+        let changed = written_rows::written_tables(catalog, query);
+        let AskedFirst { query: mut whole, asked, answer } =
+            asked_first(catalog, query, &changed, &stands_alone)?;
         let targets = written_rows::targets(catalog, &mut whole)?;
-        let mut all =
-            WithWrites { query: whole, types: given.to_vec(), parts: vec![None; commons], targets, tag };
+        let (commons, parts) = (asked.len(), vec![None; asked.len()]);
+        let mut all = WithWrites { query: whole, types: given.to_vec(), parts, targets, answer, tag };
         let (mut tables, mut names) = (Vec::new(), Vec::new());
         let mut changed: Vec<ObjectName> = Vec::new();
         let mut columns = None;
         for place in 0..=commons {
-            let is_part = query
-                .with
-                .as_ref()
-                .and_then(|with| with.cte_tables.get(place))
-                .is_none_or(|common| writes(&common.query));
+            let common = all.query.with.as_ref().and_then(|with| with.cte_tables.get(place));
+            let is_part = common.map_or(answer.is_none(), |common| writes(&common.query) || asked[place]);
             if !is_part {
                 continue;
             }
@@ -226,6 +226,9 @@ impl Plan {
                 Some(part) => *part = Some(plan.columns.clone().unwrap_or_default()),
                 None => columns = plan.columns.clone(),
             }
+        }
+        if let Some(answer) = answer {
+            columns = all.parts[answer].clone();
         }
         tables.dedup();
         let parameters = all.types.clone();
@@ -272,6 +275,10 @@ impl Connection {
                 }
                 given[place] = Some(rows);
             }
+        }
+        if let Some(answer) = all.answer {
+            let columns = all.parts[answer].clone().unwrap_or_default();
+            return Ok(rows_response(columns, given[answer].take().unwrap_or_default(), "SELECT"));
         }
         let text = written(&statement_of(all.upto(all.parts.len(), &given)?));
         match self.perform_part(&text, all, parameters).await? {

@@ -110,6 +110,14 @@ impl Target {
     }
 }
 
+/// The tables that a statement or parts of it write.
+pub(super) fn written_tables(catalog: &Catalog, query: &ast::Query) -> Vec<ObjectName> {
+    let mut query = query.clone();
+    let commons = query.with.iter_mut().flat_map(|with| &mut with.cte_tables);
+    let bodies = commons.map(|common| &mut common.query.body).chain([&mut query.body]);
+    bodies.filter_map(|body| Some(Target::of(catalog, body)?.table)).collect()
+}
+
 /// The tables that the parts of a statement write, one for each part. Parts whose rows others would write too return
 /// the keys of these rows behind all else from now on.
 ///

@@ -1,0 +1,221 @@
+//! What a statement whose parts write asks of tables that these change.
+//!
+//! All parts of a statement see the tables as they were before it (PostgreSQL 15, 7.8.4). So whatever asks such a table
+//! and needs no rows of a part that writes is a part of its own, which runs before any that writes:
+//!
+//! ```text
+//! WITH new AS (INSERT INTO t ... ON CONFLICT DO NOTHING RETURNING id)
+//!   SELECT id FROM new UNION ALL SELECT id FROM t WHERE name = 'a'
+//! --> WITH "asked first 1" AS (SELECT id FROM t WHERE name = 'a'), new AS (INSERT ...)
+//!   SELECT id FROM new UNION ALL SELECT * FROM "asked first 1"
+//! ```
+
+use crate::catalog::{Catalog, ObjectName, Relation, folded};
+use crate::parse::tokens::Tokens;
+use fabius_value::{Error, Result, SqlState};
+use sqlparser::ast::{self, VisitMut, VisitorMut};
+use std::ops::ControlFlow;
+
+/// A statement in which what is asked of changed tables stands first.
+pub(super) struct AskedFirst {
+    pub(super) query: ast::Query,
+    /// Which common table expressions run before those that write.
+    pub(super) asked: Vec<bool>,
+    /// The one among them whose rows are those of the statement.
+    pub(super) answer: Option<usize>,
+}
+
+/// What is known of the statement.
+struct Asking<'a> {
+    catalog: &'a Catalog,
+    /// Tables that its parts write.
+    changed: &'a [ObjectName],
+    /// Whether a query can be planned by itself, and gives columns.
+    stands_alone: &'a dyn Fn(&ast::Query) -> bool,
+    is_recursive: bool,
+    /// Common table expressions that need no part that writes.
+    first: Vec<ast::Cte>,
+    /// Names of the others.
+    others: Vec<String>,
+    found: Vec<ast::Cte>,
+    depth: usize,
+}
+
+/// Whether a query is a statement that writes.
+pub(super) fn writes(query: &ast::Query) -> bool {
+    matches!(query.body.as_ref(), ast::SetExpr::Insert(_) | ast::SetExpr::Update(_) | ast::SetExpr::Delete(_))
+}
+
+/// A query that is nothing but its body.
+fn query_of(body: ast::SetExpr) -> Result<ast::Query> {
+    match Tokens::of("SELECT 1")?.sql()? {
+        ast::Statement::Query(query) => Ok(ast::Query { body: Box::new(body), ..*query }),
+        _ => Err(Error::new(SqlState(*b"XX000"), "a query is none")),
+    }
+}
+
+/// `WITH "name" AS (query) SELECT * FROM "name"`, as the common table expression and the query behind it.
+fn named(name: &str, query: ast::Query) -> Result<(ast::Cte, ast::Query)> {
+    let text = format!("WITH \"{name}\" AS (SELECT 1) SELECT * FROM \"{name}\"");
+    let failed = || Error::new(SqlState(*b"XX000"), "a query is none");
+    let ast::Statement::Query(mut whole) = Tokens::of(&text)?.sql()? else { return Err(failed()) };
+    let mut common = whole.with.take().and_then(|mut with| with.cte_tables.pop()).ok_or_else(failed)?;
+    *common.query = query;
+    Ok((common, *whole))
+}
+
+impl Asking<'_> {
+    /// Whether a query asks a table that changes, as far as names tell.
+    fn asks(&self, query: &ast::Query) -> bool {
+        let found = ast::visit_relations(query, |name| match self.catalog.relation(name) {
+            Ok(Some(Relation::Table(table))) if self.changed.contains(&table.name) => ControlFlow::Break(()),
+            Ok(Some(Relation::View(_))) => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        });
+        found.is_break()
+    }
+
+    /// Whether a query names a part that writes, or one that needs such a part.
+    fn needs_others(&self, query: &ast::Query) -> bool {
+        let found = ast::visit_relations(query, |name| {
+            let alone = match name.0.as_slice() {
+                [part] => part.as_ident().map(folded),
+                _ => None,
+            };
+            match alone.is_some_and(|name| self.others.contains(&name)) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        found.is_break()
+    }
+
+    /// A query with the common table expressions that it may name.
+    fn whole(&self, query: &ast::Query) -> ast::Query {
+        let mut whole = query.clone();
+        let mut all = self.first.clone();
+        let mut is_recursive = self.is_recursive;
+        if let Some(own) = whole.with.take() {
+            all.extend(own.cte_tables);
+            is_recursive |= own.recursive;
+        }
+        whole.with = (!all.is_empty()).then(|| ast::With {
+            with_token: ast::helpers::attached_token::AttachedToken::empty(),
+            recursive: is_recursive,
+            cte_tables: all,
+        });
+        whole
+    }
+
+    fn can_be_first(&self, query: &ast::Query) -> bool {
+        !writes(query)
+            && query.locks.is_empty()
+            && self.asks(query)
+            && !self.needs_others(query)
+            && (self.stands_alone)(&self.whole(query))
+    }
+
+    /// Makes a part of a query; what stands in its place.
+    fn take(&mut self, query: ast::Query) -> Result<ast::Query> {
+        let (common, instead) = named(&format!("asked first {}", self.found.len() + 1), query)?;
+        self.found.push(common);
+        Ok(instead)
+    }
+
+    /// Takes the sides of set operations, each for itself.
+    fn take_sides(&mut self, body: &mut ast::SetExpr) -> Result<()> {
+        let ast::SetExpr::SetOperation { left, right, .. } = body else { return Ok(()) };
+        for side in [left, right] {
+            self.take_sides(side)?;
+            if !matches!(side.as_ref(), ast::SetExpr::Select(_)) {
+                continue;
+            }
+            let alone = query_of(side.as_ref().clone())?;
+            if self.can_be_first(&alone) {
+                *side = self.take(alone)?.body;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl VisitorMut for Asking<'_> {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, query: &mut ast::Query) -> ControlFlow<Error> {
+        self.depth += 1;
+        let taken = match self.depth > 1 && self.can_be_first(query) {
+            true => self.take(query.clone()).map(|instead| *query = instead),
+            false => self.take_sides(&mut query.body),
+        };
+        match taken {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+
+    fn post_visit_query(&mut self, _: &mut ast::Query) -> ControlFlow<Error> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+}
+
+/// Puts what a statement asks of the tables that it changes before what changes them, as far as that needs none of it.
+///
+/// # Errors
+/// Does not fail: what it begins from can be read.
+pub(super) fn asked_first(
+    catalog: &Catalog,
+    query: &ast::Query,
+    changed: &[ObjectName],
+    stands_alone: &dyn Fn(&ast::Query) -> bool,
+) -> Result<AskedFirst> {
+    let commons = query.with.as_ref().map(|with| with.cte_tables.as_slice()).unwrap_or_default();
+    let as_it_is = || AskedFirst { query: query.clone(), asked: vec![false; commons.len()], answer: None };
+    let mut asking = Asking {
+        catalog,
+        changed,
+        stands_alone,
+        is_recursive: query.with.as_ref().is_some_and(|with| with.recursive),
+        first: Vec::new(),
+        others: Vec::new(),
+        found: Vec::new(),
+        depth: 0,
+    };
+    if !asking.asks(query) {
+        return Ok(as_it_is());
+    }
+    let mut rest = Vec::new();
+    for common in commons {
+        match writes(&common.query) || asking.needs_others(&common.query) {
+            true => {
+                asking.others.push(folded(&common.alias.name));
+                rest.push(common.clone());
+            }
+            false => asking.first.push(common.clone()),
+        }
+    }
+    let asked: Vec<bool> = asking.first.iter().map(|common| asking.asks(&common.query)).collect();
+    for common in &mut rest {
+        if let ControlFlow::Break(error) = common.query.visit(&mut asking) {
+            return Err(error);
+        }
+    }
+    let mut main = ast::Query { with: None, ..query.clone() };
+    let mut answer = None;
+    if asking.can_be_first(&main) {
+        answer = Some(asking.first.len() + asking.found.len());
+        asking.take(main.clone())?;
+    } else if let ControlFlow::Break(error) = main.visit(&mut asking) {
+        return Err(error);
+    }
+    let Asking { first, found, .. } = asking;
+    let mut places = asked;
+    places.resize(first.len() + found.len(), true);
+    places.resize(first.len() + found.len() + rest.len(), false);
+    main.with = query.with.as_ref().map(|with| ast::With {
+        cte_tables: first.into_iter().chain(found).chain(rest).collect(),
+        ..with.clone()
+    });
+    Ok(AskedFirst { query: main, asked: places, answer })
+}
