@@ -9,9 +9,12 @@
 //! --> WITH "asked first 1" AS (SELECT id FROM t WHERE name = 'a'), new AS (INSERT ...)
 //!   SELECT id FROM new UNION ALL SELECT * FROM "asked first 1"
 //! ```
+//!
+//! Where a query joins the table with such rows, all of the table is a part of its own.
 
 use crate::catalog::{Catalog, ObjectName, Relation, folded};
 use crate::parse::tokens::Tokens;
+use crate::parse::written::quoted_object;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast::{self, VisitMut, VisitorMut};
 use std::ops::ControlFlow;
@@ -139,6 +142,71 @@ impl Asking<'_> {
     }
 }
 
+/// Takes all of a changed table where a query joins it with rows of parts that write.
+struct WholeTables<'w, 'a> {
+    asking: &'w mut Asking<'a>,
+    commons: Vec<String>,
+}
+
+impl VisitorMut for WholeTables<'_, '_> {
+    type Break = Error;
+
+    fn pre_visit_table_factor(&mut self, factor: &mut ast::TableFactor) -> ControlFlow<Error> {
+        let ast::TableFactor::Table { name, alias, args: None, .. } = factor else {
+            return ControlFlow::Continue(());
+        };
+        let is_common = matches!(name.0.as_slice(), [part]
+            if part.as_ident().is_some_and(|name| self.commons.contains(&folded(name))));
+        let table = match self.asking.catalog.relation(name) {
+            Ok(Some(Relation::Table(table))) if !is_common && self.asking.changed.contains(&table.name) => {
+                table
+            }
+            _ => return ControlFlow::Continue(()),
+        };
+        let taken = Tokens::of(&format!("SELECT * FROM {}", quoted_object(&table.name)))
+            .and_then(|tokens| tokens.sql())
+            .and_then(|statement| match statement {
+                ast::Statement::Query(query) => self.asking.take(*query),
+                _ => Err(Error::new(SqlState(*b"XX000"), "a query is none")),
+            });
+        let instead = match taken {
+            Ok(query) => query,
+            Err(error) => return ControlFlow::Break(error),
+        };
+        if let ast::SetExpr::Select(select) = *instead.body
+            && let Some(only) = select.from.into_iter().next()
+        {
+            let called = alias.take().or_else(|| {
+                let name = ast::Ident::with_quote('"', &table.name.name);
+                Some(ast::TableAlias { explicit: true, name, columns: Vec::new(), at: None })
+            });
+            *factor = only.relation;
+            if let ast::TableFactor::Table { alias, .. } = factor {
+                *alias = called;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Goes through a query, and through a statement that writes but for the table that it writes.
+fn visit_but_target<V: VisitorMut>(query: &mut ast::Query, visitor: &mut V) -> ControlFlow<V::Break> {
+    match query.body.as_mut() {
+        ast::SetExpr::Update(ast::Statement::Update(update)) => {
+            update.assignments.visit(visitor)?;
+            update.from.visit(visitor)?;
+            update.selection.visit(visitor)?;
+            update.returning.visit(visitor)
+        }
+        ast::SetExpr::Delete(ast::Statement::Delete(delete)) => {
+            delete.using.visit(visitor)?;
+            delete.selection.visit(visitor)?;
+            delete.returning.visit(visitor)
+        }
+        _ => query.visit(visitor),
+    }
+}
+
 impl VisitorMut for Asking<'_> {
     type Break = Error;
 
@@ -208,6 +276,15 @@ pub(super) fn asked_first(
         asking.take(main.clone())?;
     } else if let ControlFlow::Break(error) = main.visit(&mut asking) {
         return Err(error);
+    }
+    let names = commons.iter().map(|common| folded(&common.alias.name)).collect();
+    let mut tables = WholeTables { asking: &mut asking, commons: names };
+    let bodies = rest.iter_mut().map(|common| common.query.as_mut());
+    let main_too = answer.is_none().then_some(&mut main);
+    for body in bodies.chain(main_too) {
+        if let ControlFlow::Break(error) = visit_but_target(body, &mut tables) {
+            return Err(error);
+        }
     }
     let Asking { first, found, .. } = asking;
     let mut places = asked;
