@@ -87,16 +87,17 @@ pub(super) fn groups_all_rows(plan: &LogicalPlan) -> bool {
     found
 }
 
-/// Whether something lateral that asks about the row beside it, otherwise than by an equality, gives each of its rows
-/// once: DataFusion would make a join of it, and rows that are told apart by what was asked would each be there.
+/// Whether something lateral that asks about the row beside it, otherwise than by an equality of a column, gives each of
+/// its rows or groups once: DataFusion would make a join of it, and rows that are told apart by what was asked would each be there.
 pub(super) fn has_own_distinct(plan: &LogicalPlan) -> bool {
     let asks_equally = |condition: &Expr| {
         split_conjunction(condition).into_iter().all(|part| match part {
             Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) => {
                 let is_asked = |side: &Expr| matches!(side, Expr::OuterReferenceColumn(..));
+                let is_column = |side: &Expr| matches!(side, Expr::Column(_));
                 !part.contains_outer()
-                    || is_asked(left) && !right.contains_outer()
-                    || is_asked(right) && !left.contains_outer()
+                    || is_asked(left) && is_column(right)
+                    || is_asked(right) && is_column(left)
             }
             other => !other.contains_outer(),
         })
@@ -105,12 +106,19 @@ pub(super) fn has_own_distinct(plan: &LogicalPlan) -> bool {
         LogicalPlan::Filter(filter) => !asks_equally(&filter.predicate),
         other => other.contains_outer_reference(),
     };
+    let gives_once = |node: &LogicalPlan| match node {
+        LogicalPlan::Distinct(_) => true,
+        LogicalPlan::Aggregate(aggregate) => {
+            aggregate.aggr_expr.is_empty() && !aggregate.group_expr.is_empty()
+        }
+        _ => false,
+    };
     let mut found = false;
     let _ = plan.apply_with_subqueries(|node| {
         if let LogicalPlan::Subquery(lateral) = node {
             let _ = lateral.subquery.apply(|node| {
-                found |= matches!(node, LogicalPlan::Distinct(_))
-                    && node.exists(|beneath| Ok(asks_otherwise(beneath))).unwrap_or(true);
+                found |=
+                    gives_once(node) && node.exists(|beneath| Ok(asks_otherwise(beneath))).unwrap_or(true);
                 Ok(TreeNodeRecursion::Continue)
             });
         }
