@@ -8,6 +8,7 @@ use crate::functions::{Definition, Kind};
 use crate::interval::Interval;
 use crate::sql_type::SqlType;
 use crate::type_rules::{Category, Context, category};
+use fabius_program::ir::BinaryOperator as Op;
 use fabius_value::{DataType, DateField, Value, calendar};
 
 impl Binder<'_> {
@@ -80,12 +81,16 @@ impl Binder<'_> {
             SqlType::Date => self.convert(moment, &SqlType::Timestamp, Context::Implicit)?,
             _ => moment,
         };
-        let part = self.extract(&arguments[0], moment)?;
-        self.convert(part, &SqlType::Double, Context::Implicit)
+        self.field(&arguments[0], moment, true)
     }
 
     /// `EXTRACT (field FROM moment)`
     pub(super) fn extract(&mut self, field: &Bound, moment: Bound) -> Bind<Bound> {
+        self.field(field, moment, false)
+    }
+
+    /// The field of a moment, as double precision or exact.
+    fn field(&mut self, field: &Bound, moment: Bound, is_double: bool) -> Bind<Bound> {
         let Known::Literal(Some(name)) = &field.known else { return beyond("a computed field") };
         let name = name.text().to_lowercase();
         if category(&moment.sql_type) != Category::Moment {
@@ -102,11 +107,13 @@ impl Binder<'_> {
             let message = format!("unit \"{name}\" not supported for type date");
             return Err(wrong(b"0A000", message).into());
         }
-        let scale = field.extracted(moment.data_type).scale();
-        let nullable = moment.nullable;
-        let parts = vec![tree::text(name), self.settled(moment)?];
-        let data_type = DataType::Numeric { precision: 38, scale };
-        Ok(Bound::held_as(tree::call("extract", parts), SqlType::Numeric(None), nullable, data_type))
+        let exact = DataType::Numeric { precision: 38, scale: field.extracted(moment.data_type).scale() };
+        let moment = self.named(moment, "moment")?;
+        let part = tree::call("extract", vec![tree::text(name), moment.expression.clone()]);
+        let part = Bound::held_as(part, SqlType::Numeric(None), moment.nullable, exact);
+        let to = if is_double { SqlType::Double } else { SqlType::Numeric(None) };
+        let part = self.convert(part, &to, Context::Implicit)?;
+        Ok(field_of_infinite(&moment, field, part))
     }
 
     /// A moment that the program computes, moved by an interval.
@@ -147,4 +154,26 @@ impl Binder<'_> {
         let function = if ignoring_case { "ilike" } else { "like" };
         Ok(super::expression::logic(tree::call(function, parts), nullable))
     }
+}
+
+/// A moment's field, where the moment may be infinite: what grows with moments is infinite too, which an exact number
+/// cannot be; other fields are null.
+fn field_of_infinite(moment: &Bound, field: DateField, part: Bound) -> Bound {
+    let (early, late) = match moment.data_type {
+        DataType::Date => (Value::Date(i32::MIN), Value::Date(i32::MAX)),
+        DataType::Timestamp => (Value::Timestamp(i64::MIN), Value::Timestamp(i64::MAX)),
+        _ => return part,
+    };
+    let mut value = part.expression.clone();
+    for (end, infinite) in [(early, f64::NEG_INFINITY), (late, f64::INFINITY)] {
+        let is_infinite =
+            tree::binary(Op::Equal, moment.expression.clone(), tree::literal(&end, moment.data_type));
+        let field = match field.is_unbounded() {
+            true => tree::cast(tree::literal(&Value::Double(infinite), DataType::Double), part.data_type),
+            false => tree::typed_null(part.data_type),
+        };
+        value = tree::choice(is_infinite, field, value);
+    }
+    let nullable = part.nullable || !field.is_unbounded();
+    Bound { expression: value, nullable, ..part }
 }
