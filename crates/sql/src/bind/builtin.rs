@@ -168,9 +168,17 @@ fn field_of_infinite(moment: &Bound, field: DateField, part: Bound) -> Bound {
     for (end, infinite) in [(early, f64::NEG_INFINITY), (late, f64::INFINITY)] {
         let is_infinite =
             tree::binary(Op::Equal, moment.expression.clone(), tree::literal(&end, moment.data_type));
-        let field = match field.is_unbounded() {
-            true => tree::cast(tree::literal(&Value::Double(infinite), DataType::Double), part.data_type),
-            false => tree::typed_null(part.data_type),
+        let infinite = tree::literal(&Value::Double(infinite), DataType::Double);
+        let field = match (field.is_unbounded(), part.data_type) {
+            (false, data_type) => tree::typed_null(data_type),
+            (true, DataType::Double) => infinite,
+            // It is computed of the moment, so that it fails only there.
+            (true, exact) => {
+                let years = tree::cast(part.expression.clone(), DataType::Double);
+                let zero =
+                    tree::binary(Op::Multiply, years, tree::literal(&Value::Double(0.0), DataType::Double));
+                tree::cast(tree::binary(Op::Add, zero, infinite), exact)
+            }
         };
         value = tree::choice(is_infinite, field, value);
     }
