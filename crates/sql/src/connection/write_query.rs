@@ -7,6 +7,7 @@ use crate::catalog::{Catalog, ObjectName, Table, folded};
 use crate::conversion;
 use crate::lowered::{OutputColumn, Shape};
 use crate::parameter_types::ParameterTypes;
+use crate::parse::part;
 use crate::query::{self, QueryPlan};
 use crate::session_facts::SessionFacts;
 use crate::sql_type::SqlType;
@@ -63,6 +64,23 @@ impl WriteQuery {
     /// # Errors
     /// What is wrong with it.
     pub fn with(
+        database: &Database,
+        catalog: &Arc<Catalog>,
+        with: Option<&ast::With>,
+        write: &ast::Statement,
+        types: &mut ParameterTypes,
+        session: &Arc<dyn SessionFacts>,
+    ) -> Result<WriteQuery> {
+        let planned = WriteQuery::behind(database, catalog, with, write, types, session);
+        if planned.is_err() && with.is_some() {
+            // What is wrong with what stands before is said first.
+            let alone = part::select(with, vec![part::named(part::null()?, "nothing")], Vec::new(), None)?;
+            query::plan(&alone, catalog, types, session)?;
+        }
+        planned
+    }
+
+    fn behind(
         database: &Database,
         catalog: &Arc<Catalog>,
         with: Option<&ast::With>,

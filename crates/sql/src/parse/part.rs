@@ -16,6 +16,14 @@ pub fn cast(value: ast::Expr, type_name: &str) -> Result<ast::Expr> {
     Ok(cast)
 }
 
+/// `NULL`
+///
+/// # Errors
+/// Does not fail.
+pub fn null() -> Result<ast::Expr> {
+    Tokens::of("NULL")?.read(|parser| parser.parse_expr())
+}
+
 /// `"relation"."column"`
 pub fn column(relation: &str, name: &str) -> ast::Expr {
     ast::Expr::CompoundIdentifier(vec![quoted(relation), quoted(name)])

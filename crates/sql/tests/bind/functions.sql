@@ -21,7 +21,8 @@ procedure statement(p1: bytea, p2: int, p3: text) -> list of (c1: numeric(38, 1)
     var result_1: list of (c1: numeric(38, 1), c2: numeric(38, 0), c3: numeric(38, 0) null, c4: timestamp null, c5: timestamp null) = []
     if exists kinds[p1] {
         if exists stock[p2] {
-            append result_1 (round(stock[p2].price, 1), floor(stock[p2].price), extract('year', kinds[p1].moment), add_months(kinds[p1].moment, 1), date_trunc(p3, kinds[p1].moment))
+            let moment_4: timestamp null = kinds[p1].moment
+            append result_1 (round(stock[p2].price, 1), floor(stock[p2].price), if moment_4 = timestamp 'infinity' then (extract('year', moment_4)::double precision * '0'::double precision + 'inf'::double precision)::numeric(38, 0) else (if moment_4 = timestamp '-infinity' then (extract('year', moment_4)::double precision * '0'::double precision + '-inf'::double precision)::numeric(38, 0) else extract('year', moment_4)), add_months(kinds[p1].moment, 1), date_trunc(p3, kinds[p1].moment))
         }
     }
     return result_1
