@@ -62,8 +62,12 @@ impl Generator<'_> {
         let part = Node::plain(&format!("WITH {name} AS ({{}}) "), [write.node]);
         let relation =
             Relation { name: name.clone(), columns: write.returned.clone(), key: Vec::new(), rows: 6 };
-        // What others read is not what this one has written: that would depend on when it is done.
-        let relations = std::mem::replace(&mut self.relations, vec![relation]);
+        // What others read of tables is what was there before.
+        let relations = self.relations.clone();
+        match self.chance(1, 2) {
+            true => self.relations.push(relation),
+            false => self.relations = vec![relation],
+        }
         let mut tables = vec![write.table.name.clone()];
         // What is deleted with the rows of another table is deleted at another time (`known.rs`).
         let may_lose_rows = |table: &Table| {
