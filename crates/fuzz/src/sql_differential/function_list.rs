@@ -115,7 +115,11 @@ pub const FUNCTIONS: &[Function] = &[
     ("CAST({} AS double precision)", Double, &[Int]),
     ("CAST({} AS double precision)", Double, &[Numeric]),
     ("date_part('month', {})", Double, &[Timestamp]),
-    ("date_part('year', CASE WHEN {} THEN 'infinity' ELSE {} END)", Double, &[Boolean, Timestamp]),
+    (
+        "CAST(date_part('year', CASE WHEN {} THEN 'infinity' ELSE {} END) AS text)",
+        Text,
+        &[Boolean, Timestamp],
+    ),
     ("date_part('month', CASE WHEN {} THEN '-infinity' ELSE {} END)", Double, &[Boolean, Date]),
     // Text.
     ("({} || {})", Text, &[Text, Text]),
@@ -203,7 +207,7 @@ pub const FUNCTIONS: &[Function] = &[
     ("({} LIKE {})", Boolean, &[Text, Text]),
     ("({} LIKE 'a!%' ESCAPE '!')", Boolean, &[Text]),
     ("({} SIMILAR TO '(a|b)%')", Boolean, &[Text]),
-    ("({} SIMILAR TO '(a|#%)%' ESCAPE '#')", Boolean, &[Text]),
+    ("({} SIMILAR TO '(b|a#%)%' ESCAPE '#')", Boolean, &[Text]),
     ("({} ~ '^a')", Boolean, &[Text]),
     ("({} !~ 'b$')", Boolean, &[Text]),
     ("({} ~* 'A.')", Boolean, &[Text]),
