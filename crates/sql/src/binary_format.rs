@@ -21,7 +21,7 @@
 use crate::interval::{self, Interval};
 use crate::sql_type::SqlType;
 use crate::text_format::{self, Fit, TextStyle};
-use fabius_value::{DataType, Decimal, Error, Result, SqlState, Value};
+use fabius_value::{DataType, Decimal, Error, Result, SqlState, Value, calendar};
 
 /// Days from 1970-01-01 to 2000-01-01, where PostgreSQL counts from.
 const EPOCH_DAYS: i32 = 10_957;
@@ -45,9 +45,12 @@ pub fn write(value: &Value, sql_type: &SqlType, out: &mut Vec<u8>) -> Result<()>
         (SqlType::Numeric(None), Value::Numeric(v)) => write_numeric(sql_type.shown(*v), out),
         (SqlType::Numeric(_), Value::Numeric(v)) => write_numeric(*v, out),
         (SqlType::Bytea | SqlType::Uuid, Value::Bytea(v)) => out.extend_from_slice(v),
+        // The ends are infinite in both.
+        (SqlType::Date, Value::Date(v @ (i32::MIN | i32::MAX))) => out.extend(v.to_be_bytes()),
         (SqlType::Date, Value::Date(v)) => out.extend(v.saturating_sub(EPOCH_DAYS).to_be_bytes()),
         (SqlType::Timestamp | SqlType::TimestampTz, Value::Timestamp(v)) => {
-            out.extend(v.saturating_sub(EPOCH_MICROS).to_be_bytes());
+            let infinite = calendar::is_infinite(*v).then_some(*v);
+            out.extend(infinite.unwrap_or(v.saturating_sub(EPOCH_MICROS)).to_be_bytes());
         }
         (SqlType::JsonB, Value::Text(v)) => {
             out.push(1);
@@ -218,7 +221,10 @@ pub fn read(bytes: &[u8], sql_type: &SqlType) -> Result<Value> {
         SqlType::Double => Value::Double(f64::from_be_bytes(input.array()?)),
         SqlType::Numeric(_) => fit(Value::Numeric(read_numeric(&mut input)?), sql_type)?,
         SqlType::Date => {
-            let days = i32::from_be_bytes(input.array()?).checked_add(EPOCH_DAYS);
+            let days = match i32::from_be_bytes(input.array()?) {
+                infinite @ (i32::MIN | i32::MAX) => Some(infinite),
+                days => days.checked_add(EPOCH_DAYS),
+            };
             Value::Date(days.ok_or_else(|| Error::new(SqlState::DATETIME_OVERFLOW, "date out of range"))?)
         }
         SqlType::Time => {
@@ -229,7 +235,10 @@ pub fn read(bytes: &[u8], sql_type: &SqlType) -> Result<Value> {
             Value::BigInt(micros)
         }
         SqlType::Timestamp | SqlType::TimestampTz => {
-            let micros = i64::from_be_bytes(input.array()?).checked_add(EPOCH_MICROS);
+            let micros = match i64::from_be_bytes(input.array()?) {
+                infinite if calendar::is_infinite(infinite) => Some(infinite),
+                micros => micros.checked_add(EPOCH_MICROS),
+            };
             let overflow = || Error::new(SqlState::DATETIME_OVERFLOW, "timestamp out of range");
             Value::Timestamp(micros.ok_or_else(overflow)?)
         }
@@ -432,6 +441,10 @@ mod tests {
             (SqlType::Date, Value::Date(0)),
             (SqlType::Time, Value::BigInt(1)),
             (SqlType::Timestamp, Value::Timestamp(-1)),
+            (SqlType::TimestampTz, Value::Timestamp(i64::MAX)),
+            (SqlType::Timestamp, Value::Timestamp(i64::MIN)),
+            (SqlType::Date, Value::Date(i32::MAX)),
+            (SqlType::Date, Value::Date(i32::MIN)),
             (SqlType::Uuid, Value::Bytea((0..16).collect())),
             (SqlType::JsonB, Value::Text("{}".into())),
             (
@@ -454,6 +467,9 @@ mod tests {
     fn bytes_are_as_postgresql_sends_them() {
         let cases: &[(SqlType, Value, &[u8])] = &[
             (SqlType::Date, Value::Date(EPOCH_DAYS + 1), &[0, 0, 0, 1]),
+            // select timestamp_send('infinity'), date_send('-infinity')
+            (SqlType::Timestamp, Value::Timestamp(i64::MAX), &[127, 255, 255, 255, 255, 255, 255, 255]),
+            (SqlType::Date, Value::Date(i32::MIN), &[128, 0, 0, 0]),
             // select numeric_send(-1234567.8)
             (
                 SqlType::Numeric(None),
