@@ -1,7 +1,6 @@
 //! The state of binding one statement: its program so far, its parameters, the names in scope.
 
 use super::bound::{Bound, Known};
-use super::cascade::Waiting;
 use super::constant::{Constant, Literals};
 use super::inputs::Inputs;
 use super::scope::Scope;
@@ -25,6 +24,15 @@ pub trait Variables {
 
     /// What `$1` (0) and so on mean.
     fn parameter(&self, index: usize) -> Option<Bound>;
+}
+
+/// Rows of a table that are to be deleted.
+pub(crate) struct Waiting {
+    pub(super) table: ObjectName,
+    /// The list of their keys.
+    pub(super) list: String,
+    /// Set when one is added.
+    pub(super) any: String,
 }
 
 /// What is known of a reference that waits until a statement has written its rows.

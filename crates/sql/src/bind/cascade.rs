@@ -11,13 +11,13 @@
 //! require that nothing waits
 //! ```
 
-use super::binder::Binder;
+use super::binder::{Binder, Waiting};
 use super::bound::Bound;
 use super::constraint::{filtered, place, scan_for};
 use super::scope::Relation;
 use super::stop::Bind;
 use super::tree;
-use crate::catalog::{ForeignKey, ObjectName, ReferentialAction, Table};
+use crate::catalog::{ForeignKey, ReferentialAction, Table};
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::{Expression, StatementKind};
 use fabius_value::DataType;
@@ -27,15 +27,6 @@ use std::sync::Arc;
 const DEPTH: usize = 8;
 /// Rounds in which waiting rows are taken: the nth has n * n turns at most, and each turn goes one row deeper.
 const ROUNDS: i128 = 200;
-
-/// Rows of a table that are to be deleted.
-pub(crate) struct Waiting {
-    table: ObjectName,
-    /// The list of their keys.
-    list: String,
-    /// Set when one is added.
-    any: String,
-}
 
 /// Fields for keys: `k1`, `k2` ...
 fn key_field(at: usize) -> String {

@@ -15,6 +15,7 @@
 //! | `row_lock`, `clock` | statements that lock rows; the time |
 //! | `row_changes` | `UPDATE` and `DELETE` of rows that a query finds |
 //! | `with_writes` | `WITH` whose parts write |
+//! | `given_rows` | rows that were found before as parts of a statement |
 //! | `asked_first`, `written_rows` | what such parts see of each other: nothing; each row is written once |
 //! | `skip_locked` | `SKIP LOCKED` |
 //! | `stance` | what statements stand on in a cluster: the lead of this node, or the state |
@@ -46,6 +47,7 @@ mod execute;
 mod explain_options;
 mod explanation;
 mod facts;
+mod given_rows;
 mod listed;
 mod numbers;
 mod past;

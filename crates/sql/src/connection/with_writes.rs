@@ -11,17 +11,17 @@
 //! part that writes such a table leaves the rows that the earlier one has written (`written_rows`).
 
 use super::asked_first::{AskedFirst, asked_first, writes};
+use super::given_rows::query_of;
 use super::plan::{Body, Plan, WithWrites};
 use super::result::rows_response;
 use super::{Connection, Response, written_rows};
 use crate::catalog::{Catalog, ObjectName};
 use crate::lowered::OutputColumn;
 use crate::parse::tokens::Tokens;
-use crate::parse::written::{quoted, written, written_ident};
+use crate::parse::written::{written, written_ident};
 use crate::query::WRITTEN;
 use crate::session_facts::SessionFacts;
 use crate::sql_type::SqlType;
-use crate::text_format::{self, TextStyle};
 use fabius::Database;
 use fabius_value::{Error, Result, SqlState, Value};
 use futures::TryStreamExt;
@@ -76,36 +76,6 @@ pub(super) fn returning_apart(statement: &ast::Statement) -> Result<Option<(ast:
 pub(super) fn has_writes(statement: &ast::Statement) -> bool {
     let ast::Statement::Query(query) = statement else { return false };
     query.with.iter().flat_map(|with| &with.cte_tables).any(|common| writes(&common.query))
-}
-
-/// A value as a literal of its column's type.
-pub(super) fn literal(value: &Value, column: &OutputColumn) -> String {
-    let text = match text_format::text(value, &column.sql_type, &TextStyle::default()) {
-        Some(text) => format!("'{}'", text.replace('\'', "''")),
-        None => "NULL".to_string(),
-    };
-    format!("CAST({text} AS {})", column.sql_type)
-}
-
-/// Rows as a query; all values are literals.
-pub(super) fn query_of(columns: &[OutputColumn], rows: &[Vec<Value>]) -> Result<ast::Query> {
-    let row = |row: &[Value]| {
-        let values = row.iter().zip(columns).map(|(value, column)| literal(value, column));
-        values.collect::<Vec<_>>().join(", ")
-    };
-    let nulls = vec![Value::Null; columns.len()];
-    let all: Vec<String> = match rows {
-        [] => vec![row(&nulls)],
-        rows => rows.iter().map(|values| row(values)).collect(),
-    };
-    let names: Vec<String> = columns.iter().map(|column| quoted(&column.name)).collect();
-    let condition = if rows.is_empty() { " WHERE false" } else { "" };
-    let text =
-        format!("SELECT * FROM (VALUES ({})) AS part ({}){condition}", all.join("), ("), names.join(", "));
-    match Tokens::of(&text)?.sql()? {
-        ast::Statement::Query(query) => Ok(*query),
-        _ => Err(Error::new(SqlState(*b"XX000"), "rows are no query")),
-    }
 }
 
 impl WithWrites {

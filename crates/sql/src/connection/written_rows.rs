@@ -9,7 +9,7 @@
 //!   2. UPDATE t SET a = 1 WHERE (b) AND t.key NOT IN (keys of these rows)
 //! ```
 
-use super::with_writes::literal;
+use super::given_rows::literal;
 use crate::catalog::{Catalog, ObjectName, Relation, folded};
 use crate::lowered::OutputColumn;
 use crate::parse::part;

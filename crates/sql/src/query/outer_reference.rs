@@ -87,8 +87,9 @@ pub(super) fn groups_all_rows(plan: &LogicalPlan) -> bool {
     found
 }
 
-/// Whether something lateral that asks about the row beside it, otherwise than by an equality of a column, gives each of
-/// its rows or groups once: DataFusion would make a join of it, and rows that are told apart by what was asked would each be there.
+/// Whether something lateral that asks about the row beside it, otherwise than by an equality of a column, gives each
+/// of its rows or groups once: DataFusion would make a join of it, and rows that are told apart by what was asked would
+/// each be there.
 pub(super) fn has_own_distinct(plan: &LogicalPlan) -> bool {
     let asks_equally = |condition: &Expr| {
         split_conjunction(condition).into_iter().all(|part| match part {

@@ -1,6 +1,6 @@
 //! Queries that skip within a statement, and their rows in their places.
 
-use super::super::with_writes::{literal, query_of};
+use super::super::given_rows::{literal, query_of};
 use crate::lowered::OutputColumn;
 use crate::parse::tokens::Tokens;
 use crate::sql_type::SqlType;

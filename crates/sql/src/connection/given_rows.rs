@@ -1,0 +1,38 @@
+//! Rows that were found before as parts of a statement.
+
+use crate::lowered::OutputColumn;
+use crate::parse::tokens::Tokens;
+use crate::parse::written::quoted;
+use crate::text_format::{self, TextStyle};
+use fabius_value::{Error, Result, SqlState, Value};
+use sqlparser::ast;
+
+/// A value as a literal of its column's type.
+pub(super) fn literal(value: &Value, column: &OutputColumn) -> String {
+    let text = match text_format::text(value, &column.sql_type, &TextStyle::default()) {
+        Some(text) => format!("'{}'", text.replace('\'', "''")),
+        None => "NULL".to_string(),
+    };
+    format!("CAST({text} AS {})", column.sql_type)
+}
+
+/// Rows as a query; all values are literals.
+pub(super) fn query_of(columns: &[OutputColumn], rows: &[Vec<Value>]) -> Result<ast::Query> {
+    let row = |row: &[Value]| {
+        let values = row.iter().zip(columns).map(|(value, column)| literal(value, column));
+        values.collect::<Vec<_>>().join(", ")
+    };
+    let nulls = vec![Value::Null; columns.len()];
+    let all: Vec<String> = match rows {
+        [] => vec![row(&nulls)],
+        rows => rows.iter().map(|values| row(values)).collect(),
+    };
+    let names: Vec<String> = columns.iter().map(|column| quoted(&column.name)).collect();
+    let condition = if rows.is_empty() { " WHERE false" } else { "" };
+    let text =
+        format!("SELECT * FROM (VALUES ({})) AS part ({}){condition}", all.join("), ("), names.join(", "));
+    match Tokens::of(&text)?.sql()? {
+        ast::Statement::Query(query) => Ok(*query),
+        _ => Err(Error::new(SqlState(*b"XX000"), "rows are no query")),
+    }
+}
