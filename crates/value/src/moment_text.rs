@@ -157,8 +157,9 @@ pub fn offset(text: &str) -> Option<i64> {
 
 /// A day in digits: `2026-11-20`, `20261120`, `11/20/2026`, `20.11.2026`; whether it is before Christ.
 fn day(text: &str, order: DateOrder, is_bc: bool) -> Option<i64> {
-    if text.len() == 8 && number(text).is_some() {
-        return in_era(number(&text[..4])?, number(&text[4..6])?, number(&text[6..])?, is_bc);
+    if is_compact_day(text) {
+        let (year, rest) = text.split_at(text.len() - 4);
+        return in_era(century(year)?, number(&rest[..2])?, number(&rest[2..])?, is_bc);
     }
     if let Some(number) = text.strip_prefix('j').and_then(number) {
         return Some(number - 2_440_588);
@@ -187,6 +188,11 @@ fn day(text: &str, order: DateOrder, is_bc: bool) -> Option<i64> {
         DateOrder::DayMonth => in_era(century(third)?, number(second)?, number(first)?, is_bc),
         DateOrder::Year => in_era(century(first)?, number(second)?, number(third)?, is_bc),
     }
+}
+
+/// Whether a text may be a day without anything between its fields: `20261120`, `261120`.
+fn is_compact_day(text: &str) -> bool {
+    matches!(text.len(), 6 | 8) && number(text).is_some()
 }
 
 /// A year; two digits are of 1970 to 2069.
@@ -231,12 +237,18 @@ pub fn parts(text: &str, order: DateOrder) -> Option<Parts> {
                 "am" | "pm" => afternoon = Some(word.ends_with("pm")),
                 rest => zone_part(rest, &mut parts),
             }
+        } else if let (true, None, Some(end)) = (parts.day.is_some(), parts.time, compact_time(word)) {
+            let digits = &word[..end];
+            parts.time = Some(time(&format!("{}:{}:{}", &digits[..2], &digits[2..4], &digits[4..]))?);
+            if end < word.len() {
+                zone_part(&word[end..], &mut parts);
+            }
         } else if parts.time.is_some() && matches!(word, "am" | "pm") {
             afternoon = Some(word == "pm");
         } else if parts.time.is_some() || (word.starts_with(['+', '-']) && parts.day.is_some()) {
             zone_part(word, &mut parts);
         } else if word.contains(['-', '/', '.'])
-            || (word.len() == 8 && number(word).is_some())
+            || is_compact_day(word)
             || word.strip_prefix('j').is_some_and(|rest| number(rest).is_some())
         {
             // A day may have its offset behind it.
@@ -274,6 +286,13 @@ pub fn parts(text: &str, order: DateOrder) -> Option<Parts> {
         _ => return None,
     }
     Some(parts)
+}
+
+/// Where the time ends that a text begins with, of six digits and perhaps more behind a point: `101112.5z`.
+fn compact_time(text: &str) -> Option<usize> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let whole = text[..end].split('.').next().unwrap_or_default();
+    (whole.len() == 6).then_some(end)
 }
 
 fn zone_part(text: &str, parts: &mut Parts) {

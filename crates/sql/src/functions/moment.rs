@@ -31,6 +31,15 @@ pub fn definitions() -> Vec<Definition> {
         define("current_timestamp() timestamptz stable", |_, c| {
             Ok(Value::Timestamp(c.environment.session.transaction_us()))
         }),
+        define("current_timestamp(int) timestamptz stable", |a, c| {
+            Ok(Value::Timestamp(with_digits(c.environment.session.transaction_us(), a)))
+        }),
+        define("localtimestamp(int) timestamp stable", |a, c| {
+            Ok(Value::Timestamp(with_digits(local_now(c), a)))
+        }),
+        define("localtime(int) time stable", |a, c| {
+            Ok(Value::BigInt(with_digits(local_now(c).rem_euclid(DAY_MICROS), a)))
+        }),
         define("current_date() date stable", |_, c| {
             Ok(Value::Date(local_now(c).div_euclid(DAY_MICROS) as i32))
         }),
@@ -307,6 +316,13 @@ fn made_moment(a: &[Value]) -> Result<i64> {
     let days = calendar::make_date(integer_at(a, 0), integer_at(a, 1), integer_at(a, 2))?;
     let time = made_time(integer_at(a, 3), integer_at(a, 4), double_at(a, 5))?;
     Ok(days.saturating_mul(DAY_MICROS).saturating_add(time))
+}
+
+/// Microseconds rounded to so many digits behind the second.
+fn with_digits(micros: i64, a: &[Value]) -> i64 {
+    let digits = a.first().and_then(Value::as_integer).unwrap_or(6).clamp(0, 6);
+    let step = 10i64.pow(6 - digits as u32);
+    (micros + step / 2).div_euclid(step) * step
 }
 
 fn local_now(call: &Call) -> i64 {

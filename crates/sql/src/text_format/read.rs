@@ -43,8 +43,9 @@ pub fn read(text: &str, sql_type: &SqlType, style: &TextStyle, fit: Fit) -> Resu
         SqlType::JsonB => jsonb(text).map(Value::Text),
         SqlType::Bytea => Value::parse(text, DataType::Bytea),
         SqlType::Uuid => {
-            let digits = text.trim().trim_start_matches('{').trim_end_matches('}');
-            let uuid = uuid::Uuid::parse_str(digits).map_err(|_| value_text::invalid(text, "uuid"))?;
+            let digits = uuid_digits(text.trim());
+            let uuid = digits.and_then(|digits| uuid::Uuid::parse_str(&digits).ok());
+            let uuid = uuid.ok_or_else(|| value_text::invalid(text, "uuid"))?;
             Ok(Value::Bytea(uuid.into_bytes().to_vec()))
         }
         SqlType::Date => moment(moment_text::read_date(text, style.order).map(Value::Date), "date"),
@@ -102,4 +103,23 @@ fn oid(text: &str) -> Result<Value> {
     wide.filter(|wide| (i64::from(i32::MIN)..=i64::from(u32::MAX)).contains(wide))
         .map(|wide| Value::BigInt(wide.rem_euclid(1 << 32)))
         .ok_or_else(|| value_text::out_of_range(text, "oid"))
+}
+
+/// The digits of a UUID, which may stand in braces, with hyphens behind any four of them.
+fn uuid_digits(text: &str) -> Option<String> {
+    let within = match text.strip_prefix('{') {
+        Some(rest) => rest.strip_suffix('}')?,
+        None => text,
+    };
+    let mut digits = String::new();
+    let mut was_hyphen = true;
+    for c in within.chars() {
+        match c {
+            '-' if was_hyphen || digits.len() % 4 != 0 => return None,
+            '-' => {}
+            c => digits.push(c),
+        }
+        was_hyphen = c == '-';
+    }
+    (!was_hyphen).then_some(digits)
 }
