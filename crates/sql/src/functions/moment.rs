@@ -12,39 +12,7 @@ use fabius_value::{DataType, DateField, Decimal, Error, Result, SqlState, Value}
 
 /// All of them.
 pub fn definitions() -> Vec<Definition> {
-    vec![
-        define("now() timestamptz stable", |_, c| {
-            Ok(Value::Timestamp(c.environment.session.transaction_us()))
-        }),
-        define("transaction_timestamp() timestamptz stable", |_, c| {
-            Ok(Value::Timestamp(c.environment.session.transaction_us()))
-        }),
-        define("statement_timestamp() timestamptz stable", |_, c| {
-            Ok(Value::Timestamp(c.environment.session.now_us()))
-        }),
-        define("clock_timestamp() timestamptz volatile", |_, c| {
-            Ok(Value::Timestamp(c.environment.session.now_us()))
-        }),
-        define("timeofday() text volatile", |_, c| {
-            Ok(Value::Text(Value::Timestamp(c.environment.session.now_us()).to_string()))
-        }),
-        define("current_timestamp() timestamptz stable", |_, c| {
-            Ok(Value::Timestamp(c.environment.session.transaction_us()))
-        }),
-        define("current_timestamp(int) timestamptz stable", |a, c| {
-            Ok(Value::Timestamp(with_digits(c.environment.session.transaction_us(), a)))
-        }),
-        define("localtimestamp(int) timestamp stable", |a, c| {
-            Ok(Value::Timestamp(with_digits(local_now(c), a)))
-        }),
-        define("localtime(int) time stable", |a, c| {
-            Ok(Value::BigInt(with_digits(local_now(c).rem_euclid(DAY_MICROS), a)))
-        }),
-        define("current_date() date stable", |_, c| {
-            Ok(Value::Date(local_now(c).div_euclid(DAY_MICROS) as i32))
-        }),
-        define("localtimestamp() timestamp stable", |_, c| Ok(Value::Timestamp(local_now(c)))),
-        define("localtime() time stable", |_, c| Ok(Value::BigInt(local_now(c).rem_euclid(DAY_MICROS)))),
+    let others = vec![
         define("extract(text, timestamp) numeric", extract),
         define("extract(text, timestamptz) numeric", extract),
         define("extract(text, date) numeric", extract),
@@ -187,6 +155,45 @@ pub fn definitions() -> Vec<Definition> {
         }),
         define("fabius_series(timestamp, timestamp, interval) timestamp[]", series),
         define("fabius_series(timestamptz, timestamptz, interval) timestamptz[]", series),
+    ];
+    clocks().into_iter().chain(others).collect()
+}
+
+/// What the time is.
+fn clocks() -> Vec<Definition> {
+    vec![
+        define("now() timestamptz stable", |_, c| {
+            Ok(Value::Timestamp(c.environment.session.transaction_us()))
+        }),
+        define("transaction_timestamp() timestamptz stable", |_, c| {
+            Ok(Value::Timestamp(c.environment.session.transaction_us()))
+        }),
+        define("statement_timestamp() timestamptz stable", |_, c| {
+            Ok(Value::Timestamp(c.environment.session.now_us()))
+        }),
+        define("clock_timestamp() timestamptz volatile", |_, c| {
+            Ok(Value::Timestamp(c.environment.session.now_us()))
+        }),
+        define("timeofday() text volatile", |_, c| {
+            Ok(Value::Text(Value::Timestamp(c.environment.session.now_us()).to_string()))
+        }),
+        define("current_timestamp() timestamptz stable", |_, c| {
+            Ok(Value::Timestamp(c.environment.session.transaction_us()))
+        }),
+        define("current_timestamp(int) timestamptz stable", |a, c| {
+            Ok(Value::Timestamp(with_digits(c.environment.session.transaction_us(), a)))
+        }),
+        define("localtimestamp(int) timestamp stable", |a, c| {
+            Ok(Value::Timestamp(with_digits(local_now(c), a)))
+        }),
+        define("localtime(int) time stable", |a, c| {
+            Ok(Value::BigInt(with_digits(local_now(c).rem_euclid(DAY_MICROS), a)))
+        }),
+        define("current_date() date stable", |_, c| {
+            Ok(Value::Date(local_now(c).div_euclid(DAY_MICROS) as i32))
+        }),
+        define("localtimestamp() timestamp stable", |_, c| Ok(Value::Timestamp(local_now(c)))),
+        define("localtime() time stable", |_, c| Ok(Value::BigInt(local_now(c).rem_euclid(DAY_MICROS)))),
     ]
 }
 
