@@ -24,8 +24,8 @@ fn signals_end_the_server() {
         server.run("CREATE TABLE t (id integer PRIMARY KEY)");
         let (mut idle, _) = Raw::begin(&server);
         let (mut busy, _) = Raw::begin(&server);
-        busy.send(&[(b'Q', b"SELECT pg_sleep(0.5)\0")]);
-        server.wait_for("SELECT pg_sleep(0.5)");
+        busy.send(&[(b'Q', b"SELECT pg_sleep(2)\0")]);
+        server.wait_for("SELECT pg_sleep(2)");
         server.signal(signal);
         let told = idle.until(b'Z');
         assert_eq!((field(&told, b'C').as_str(), field(&told, b'S').as_str()), ("57P01", "FATAL"));
