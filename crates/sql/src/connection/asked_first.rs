@@ -33,8 +33,8 @@ struct Asking<'a> {
     catalog: &'a Catalog,
     /// Tables that its parts write.
     changed: &'a [ObjectName],
-    /// Whether a query can be planned by itself, and gives columns.
-    stands_alone: &'a dyn Fn(&ast::Query) -> bool,
+    /// The tables that a query reads, if it can be planned by itself and gives columns.
+    reads_alone: &'a dyn Fn(&ast::Query) -> Option<Vec<ObjectName>>,
     is_recursive: bool,
     /// Common table expressions that need no part that writes.
     first: Vec<ast::Cte>,
@@ -47,6 +47,14 @@ struct Asking<'a> {
 /// Whether a query is a statement that writes.
 pub(super) fn writes(query: &ast::Query) -> bool {
     matches!(query.body.as_ref(), ast::SetExpr::Insert(_) | ast::SetExpr::Update(_) | ast::SetExpr::Delete(_))
+}
+
+/// `SELECT * FROM name`
+fn whole_of(name: &ObjectName) -> Result<ast::Query> {
+    match Tokens::of(&format!("SELECT * FROM {}", quoted_object(name)))?.sql()? {
+        ast::Statement::Query(query) => Ok(*query),
+        _ => Err(Error::new(SqlState(*b"XX000"), "a query is none")),
+    }
 }
 
 /// A query that is nothing but its body.
@@ -115,7 +123,7 @@ impl Asking<'_> {
             && query.locks.is_empty()
             && self.asks(query)
             && !self.needs_others(query)
-            && (self.stands_alone)(&self.whole(query))
+            && (self.reads_alone)(&self.whole(query)).is_some()
     }
 
     /// Makes a part of a query; what stands in its place.
@@ -142,7 +150,7 @@ impl Asking<'_> {
     }
 }
 
-/// Takes all of a changed table where a query joins it with rows of parts that write.
+/// Takes all of a changed table, or of a view of one, where a query joins it with rows of parts that write.
 struct WholeTables<'w, 'a> {
     asking: &'w mut Asking<'a>,
     commons: Vec<String>,
@@ -157,19 +165,20 @@ impl VisitorMut for WholeTables<'_, '_> {
         };
         let is_common = matches!(name.0.as_slice(), [part]
             if part.as_ident().is_some_and(|name| self.commons.contains(&folded(name))));
-        let table = match self.asking.catalog.relation(name) {
-            Ok(Some(Relation::Table(table))) if !is_common && self.asking.changed.contains(&table.name) => {
-                table
-            }
+        let name = match self.asking.catalog.relation(name) {
+            Ok(Some(Relation::Table(table))) if !is_common => &table.name,
+            Ok(Some(Relation::View(view))) if !is_common => &view.name,
             _ => return ControlFlow::Continue(()),
         };
-        let taken = Tokens::of(&format!("SELECT * FROM {}", quoted_object(&table.name)))
-            .and_then(|tokens| tokens.sql())
-            .and_then(|statement| match statement {
-                ast::Statement::Query(query) => self.asking.take(*query),
-                _ => Err(Error::new(SqlState(*b"XX000"), "a query is none")),
-            });
-        let instead = match taken {
+        let whole = match whole_of(name) {
+            Ok(whole) => whole,
+            Err(error) => return ControlFlow::Break(error),
+        };
+        let reads = (self.asking.reads_alone)(&whole).unwrap_or_default();
+        if !reads.iter().any(|table| self.asking.changed.contains(table)) {
+            return ControlFlow::Continue(());
+        }
+        let instead = match self.asking.take(whole) {
             Ok(query) => query,
             Err(error) => return ControlFlow::Break(error),
         };
@@ -177,7 +186,7 @@ impl VisitorMut for WholeTables<'_, '_> {
             && let Some(only) = select.from.into_iter().next()
         {
             let called = alias.take().or_else(|| {
-                let name = ast::Ident::with_quote('"', &table.name.name);
+                let name = ast::Ident::with_quote('"', &name.name);
                 Some(ast::TableAlias { explicit: true, name, columns: Vec::new(), at: None })
             });
             *factor = only.relation;
@@ -236,14 +245,14 @@ pub(super) fn asked_first(
     catalog: &Catalog,
     query: &ast::Query,
     changed: &[ObjectName],
-    stands_alone: &dyn Fn(&ast::Query) -> bool,
+    reads_alone: &dyn Fn(&ast::Query) -> Option<Vec<ObjectName>>,
 ) -> Result<AskedFirst> {
     let commons = query.with.as_ref().map(|with| with.cte_tables.as_slice()).unwrap_or_default();
     let as_it_is = || AskedFirst { query: query.clone(), asked: vec![false; commons.len()], answer: None };
     let mut asking = Asking {
         catalog,
         changed,
-        stands_alone,
+        reads_alone,
         is_recursive: query.with.as_ref().is_some_and(|with| with.recursive),
         first: Vec::new(),
         others: Vec::new(),

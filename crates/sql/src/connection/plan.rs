@@ -91,6 +91,8 @@ pub(super) struct WithWrites {
     pub(super) parts: Vec<Option<Vec<OutputColumn>>>,
     /// The tables that common table expressions and the statement behind them write.
     pub(super) targets: Vec<Option<Target>>,
+    /// Tables that its parts read.
+    pub(super) reads: Vec<ObjectName>,
     /// The common table expression whose rows are those of the statement, if that asks first what others change.
     pub(super) answer: Option<usize>,
     /// The tag, if not that of the statement behind the common table expressions.
@@ -278,15 +280,8 @@ impl Plan {
             Body::Program(program) => program.lowered.reads.clone(),
             Body::Query(query) => query.reads.clone(),
             Body::WriteQuery(write) => write.query.reads.clone(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// Tables that it changes.
-    pub(super) fn changes(&self) -> Vec<ObjectName> {
-        match &self.body {
-            Body::Program(program) => program.lowered.writes.clone(),
-            Body::WriteQuery(write) => vec![write.table.clone()],
+            Body::WithWrites(all) => all.reads.clone(),
+            Body::SkipLocked(plan) => plan.direct.reads(),
             _ => Vec::new(),
         }
     }

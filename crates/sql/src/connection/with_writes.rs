@@ -148,17 +148,27 @@ impl Plan {
         let ast::Statement::Query(query) = statement else {
             return Err(Error::new(SqlState(*b"XX000"), "a statement without WITH"));
         };
-        let stands_alone = |query: &ast::Query| {
+        let reads_alone = |query: &ast::Query| {
             let statement = ast::Statement::Query(Box::new(query.clone()));
             let plan = Plan::of(database, catalog, &statement, (&written(&statement), None), given, session);
-            plan.is_ok_and(|plan| plan.columns.as_ref().is_some_and(|columns| !columns.is_empty()))
+            let gives_columns =
+                |plan: &Arc<Plan>| plan.columns.as_ref().is_some_and(|columns| !columns.is_empty());
+            plan.ok().filter(gives_columns).map(|plan| plan.reads())
         };
         let changed = written_rows::written_tables(catalog, query);
         let AskedFirst { query: mut whole, asked, answer } =
-            asked_first(catalog, query, &changed, &stands_alone)?;
+            asked_first(catalog, query, &changed, &reads_alone)?;
         let targets = written_rows::targets(catalog, &mut whole)?;
         let (commons, parts) = (asked.len(), vec![None; asked.len()]);
-        let mut all = WithWrites { query: whole, types: given.to_vec(), parts, targets, answer, tag };
+        let mut all = WithWrites {
+            query: whole,
+            types: given.to_vec(),
+            parts,
+            targets,
+            reads: Vec::new(),
+            answer,
+            tag,
+        };
         let (mut tables, mut names) = (Vec::new(), Vec::new());
         let mut changed: Vec<ObjectName> = Vec::new();
         let mut columns = None;
@@ -181,7 +191,9 @@ impl Plan {
                     "reading a table that the same statement changes is not supported",
                 ));
             }
-            changed.extend(plan.changes());
+            changed
+                .extend(all.targets.get(place).and_then(Option::as_ref).map(|target| target.table.clone()));
+            all.reads.extend(reads);
             tables.extend(plan.tables.iter().cloned());
             names.extend(plan.names.iter().cloned());
             for (at, sql_type) in plan.parameters.iter().enumerate() {

@@ -20,7 +20,7 @@ use std::ops::ControlFlow;
 
 /// The table that a part of a statement writes.
 pub(super) struct Target {
-    table: ObjectName,
+    pub(super) table: ObjectName,
     /// What the part calls it.
     called: String,
     /// The columns of the primary key; none without one.
