@@ -238,8 +238,7 @@ pub fn parts(text: &str, order: DateOrder) -> Option<Parts> {
                 rest => zone_part(rest, &mut parts),
             }
         } else if let (true, None, Some(end)) = (parts.day.is_some(), parts.time, compact_time(word)) {
-            let digits = &word[..end];
-            parts.time = Some(time(&format!("{}:{}:{}", &digits[..2], &digits[2..4], &digits[4..]))?);
+            parts.time = Some(time(&with_colons(&word[..end]))?);
             if end < word.len() {
                 zone_part(&word[end..], &mut parts);
             }
@@ -295,6 +294,11 @@ fn compact_time(text: &str) -> Option<usize> {
     (whole.len() == 6).then_some(end)
 }
 
+/// `101112.5` as `10:11:12.5`
+fn with_colons(digits: &str) -> String {
+    format!("{}:{}:{}", &digits[..2], &digits[2..4], &digits[4..])
+}
+
 fn zone_part(text: &str, parts: &mut Parts) {
     match offset(text) {
         Some(seconds) => parts.offset = Some(seconds),
@@ -325,7 +329,11 @@ pub fn read_time(text: &str, order: DateOrder) -> Option<i64> {
     if text.trim().eq_ignore_ascii_case("allballs") {
         return Some(0);
     }
-    time(text.trim()).or_else(|| parts(text, order)?.time)
+    let text = text.trim();
+    if compact_time(text) == Some(text.len()) {
+        return time(&with_colons(text));
+    }
+    time(text).or_else(|| parts(text, order)?.time)
 }
 
 /// Microseconds since 1970-01-01 00:00:00, whatever the text says of zones; `None` if the text is no moment.

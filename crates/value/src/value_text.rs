@@ -67,7 +67,8 @@ pub fn no_moment(text: &str, type_name: &str) -> Error {
     let trimmed = text.trim();
     let has_digits = trimmed.bytes().all(|byte| byte.is_ascii_digit() || b"-/:. T+Z".contains(&byte));
     let fields = trimmed.split(['-', '/', ':']).count();
-    if has_digits && (fields >= 3 || fields == 2 && type_name == "time") {
+    let is_compact = trimmed.split([' ', 'T']).all(|word| matches!(word.len(), 6 | 8));
+    if has_digits && (fields >= 3 || is_compact || fields == 2 && type_name == "time") {
         let message = format!("date/time field value out of range: \"{text}\"");
         return Error::new(SqlState::DATETIME_OVERFLOW, message);
     }
