@@ -49,6 +49,18 @@ pub(super) fn writes(query: &ast::Query) -> bool {
     matches!(query.body.as_ref(), ast::SetExpr::Insert(_) | ast::SetExpr::Update(_) | ast::SetExpr::Delete(_))
 }
 
+/// Names of relations in a query that may be those of common table expressions.
+fn named_in(query: &ast::Query) -> Vec<String> {
+    let mut names = Vec::new();
+    let _ = ast::visit_relations(query, |name| {
+        if let [part] = name.0.as_slice() {
+            names.extend(part.as_ident().map(folded));
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    names
+}
+
 /// `SELECT * FROM name`
 fn whole_of(name: &ObjectName) -> Result<ast::Query> {
     match Tokens::of(&format!("SELECT * FROM {}", quoted_object(name)))?.sql()? {
@@ -88,23 +100,20 @@ impl Asking<'_> {
 
     /// Whether a query names a part that writes, or one that needs such a part.
     fn needs_others(&self, query: &ast::Query) -> bool {
-        let found = ast::visit_relations(query, |name| {
-            let alone = match name.0.as_slice() {
-                [part] => part.as_ident().map(folded),
-                _ => None,
-            };
-            match alone.is_some_and(|name| self.others.contains(&name)) {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
-        });
-        found.is_break()
+        named_in(query).iter().any(|name| self.others.contains(name))
     }
 
-    /// A query with the common table expressions that it may name.
+    /// A query with the common table expressions that it needs.
     fn whole(&self, query: &ast::Query) -> ast::Query {
+        let mut needed = named_in(query);
+        let mut all: Vec<ast::Cte> = Vec::new();
+        for common in self.first.iter().rev() {
+            if needed.contains(&folded(&common.alias.name)) {
+                needed.extend(named_in(&common.query));
+                all.insert(0, common.clone());
+            }
+        }
         let mut whole = query.clone();
-        let mut all = self.first.clone();
         let mut is_recursive = self.is_recursive;
         if let Some(own) = whole.with.take() {
             all.extend(own.cte_tables);
@@ -118,12 +127,18 @@ impl Asking<'_> {
         whole
     }
 
+    /// Whether a query can be planned by itself and reads a table that changes.
+    fn reads_changed(&self, query: &ast::Query) -> bool {
+        let reads = (self.reads_alone)(&self.whole(query)).unwrap_or_default();
+        reads.iter().any(|table| self.changed.contains(table))
+    }
+
     fn can_be_first(&self, query: &ast::Query) -> bool {
         !writes(query)
             && query.locks.is_empty()
             && self.asks(query)
             && !self.needs_others(query)
-            && (self.reads_alone)(&self.whole(query)).is_some()
+            && self.reads_changed(query)
     }
 
     /// Makes a part of a query; what stands in its place.
@@ -174,8 +189,7 @@ impl VisitorMut for WholeTables<'_, '_> {
             Ok(whole) => whole,
             Err(error) => return ControlFlow::Break(error),
         };
-        let reads = (self.asking.reads_alone)(&whole).unwrap_or_default();
-        if !reads.iter().any(|table| self.asking.changed.contains(table)) {
+        if !self.asking.reads_changed(&whole) {
             return ControlFlow::Continue(());
         }
         let instead = match self.asking.take(whole) {
@@ -272,7 +286,7 @@ pub(super) fn asked_first(
             false => asking.first.push(common.clone()),
         }
     }
-    let asked: Vec<bool> = asking.first.iter().map(|common| asking.asks(&common.query)).collect();
+    let asked: Vec<bool> = asking.first.iter().map(|common| asking.can_be_first(&common.query)).collect();
     for common in &mut rest {
         if let ControlFlow::Break(error) = common.query.visit(&mut asking) {
             return Err(error);
