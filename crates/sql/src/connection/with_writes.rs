@@ -88,9 +88,18 @@ impl WithWrites {
         let mut own = None;
         for (at, mut common) in tables.into_iter().enumerate() {
             match (at == place, self.parts.get(at).and_then(Option::as_deref)) {
-                (true, _) => {
+                (true, _) if writes(&common.query) => {
                     own = Some(common);
                     break;
+                }
+                // It may name itself.
+                (true, _) => {
+                    let shown = format!("SELECT * FROM {}", written_ident(&common.alias.name));
+                    with.cte_tables.push(common);
+                    return match Tokens::of(&shown)?.sql()? {
+                        ast::Statement::Query(shown) => Ok(ast::Query { with: query.with, ..*shown }),
+                        _ => Err(Error::new(SqlState(*b"XX000"), "a query is none")),
+                    };
                 }
                 (false, Some(columns)) if self.own(at, columns).is_empty() => continue,
                 (false, Some(columns)) => {
