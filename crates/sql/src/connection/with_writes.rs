@@ -183,7 +183,9 @@ impl Plan {
         let mut columns = None;
         for place in 0..=commons {
             let common = all.query.with.as_ref().and_then(|with| with.cte_tables.get(place));
-            let is_part = common.map_or(answer.is_none(), |common| writes(&common.query) || asked[place]);
+            let is_part = common.map_or(answer.is_none(), |common| {
+                writes(&common.query) || asked.get(place).is_some_and(|is_asked| *is_asked)
+            });
             if !is_part {
                 continue;
             }

@@ -115,7 +115,7 @@ fn uuid_digits(text: &str) -> Option<String> {
     let mut was_hyphen = true;
     for c in within.chars() {
         match c {
-            '-' if was_hyphen || digits.len() % 4 != 0 => return None,
+            '-' if was_hyphen || !digits.len().is_multiple_of(4) => return None,
             '-' => {}
             c => digits.push(c),
         }
