@@ -34,7 +34,7 @@ fn key_field(at: usize) -> String {
 }
 
 /// A key of an element of a list of keys.
-fn key_of(child: &Table, element: &str) -> Vec<Expression> {
+pub(super) fn key_of(child: &Table, element: &str) -> Vec<Expression> {
     let names = Relation::key_columns(child);
     (0..names.len()).map(|at| tree::column(tree::loop_row(element), &key_field(at), false)).collect()
 }
@@ -73,8 +73,8 @@ impl Binder<'_> {
     }
 
     /// A list for keys of a table.
-    fn declare_keys(&mut self, table: &Table) -> String {
-        let list = self.name("referring");
+    pub(super) fn declare_keys(&mut self, table: &Table, stem: &str) -> String {
+        let list = self.name(stem);
         let types = super::scope::key_types(table).into_iter().enumerate();
         let fields = types.map(|(at, data_type)| tree::field(&key_field(at), data_type, false)).collect();
         self.emit(tree::declare_list(&list, fields));
@@ -105,7 +105,7 @@ impl Binder<'_> {
             return Ok(());
         }
         if !self.is_in_circle(child) {
-            let list = self.declare_keys(child);
+            let list = self.declare_keys(child, "referring");
             self.collect_referring(child, columns, &list, None);
             return self
                 .second_pass(&list, |binder, each| binder.delete_if_there(child, key_of(child, each)));
@@ -133,7 +133,7 @@ impl Binder<'_> {
         self.emit(tree::declare(&any, true, boolean, tree::boolean(false)));
         let before = self.waiting.len();
         for table in &circle {
-            let list = self.declare_keys(table);
+            let list = self.declare_keys(table, "referring");
             self.waiting.push(Waiting { table: table.name.clone(), list, any: any.clone() });
         }
         act(self)?;
@@ -190,7 +190,7 @@ impl Binder<'_> {
             return super::stop::beyond("rows that nobody waits for");
         };
         let waiting = waiting.list.clone();
-        let taken = self.declare_keys(table);
+        let taken = self.declare_keys(table, "referring");
         let each = self.name("each");
         let moved = vec![tree::append(&taken, key_of(table, &each))];
         self.emit(tree::for_list(&each, &waiting, moved));
@@ -222,7 +222,7 @@ impl Binder<'_> {
         columns: &[(String, Expression)],
         (action, new): (ReferentialAction, Option<&[Expression]>),
     ) -> Bind<()> {
-        let list = self.declare_keys(child);
+        let list = self.declare_keys(child, "referring");
         self.collect_referring(child, columns, &list, None);
         self.second_pass(&list, |binder, each| {
             let relation = Binder::keyed(child, None, key_of(child, each));

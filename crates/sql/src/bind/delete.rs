@@ -1,6 +1,7 @@
 //! DELETE.
 
 use super::binder::{Binder, Fate};
+use super::cascade::key_of;
 use super::condition::has_subquery;
 use super::from::Joined;
 use super::row_body::RowBody;
@@ -70,8 +71,7 @@ impl<'a> Binder<'a> {
                 binder.delete_row(table, &relation, after)
             });
         }
-        let list = self.name("gone");
-        let types = super::scope::key_types(table);
+        let list = self.declare_keys(table, "gone");
         let (block, ()) = self.nested(|binder| {
             binder.loops(&mut from, &mut |binder| {
                 let key = binder.scope().relations[0].key()?;
@@ -82,17 +82,12 @@ impl<'a> Binder<'a> {
         if after.items.is_some() && relations.len() > 1 {
             return beyond("RETURNING of a DELETE with USING");
         }
-        let fields = types.iter().enumerate();
-        let fields =
-            fields.map(|(at, data_type)| tree::field(&format!("k{}", at + 1), *data_type, false)).collect();
-        self.emit(tree::declare_list(&list, fields));
         self.block.extend(block);
         let alias = Some(relations[0].name.clone());
         self.await_own(table, Fate::Gone)?;
         self.with_circle(table, |binder| {
             binder.second_pass(&list, |binder, each| {
-                let field = |at: usize| tree::column(tree::loop_row(each), &format!("k{}", at + 1), false);
-                let key: Vec<_> = (0..types.len()).map(field).collect();
+                let key = key_of(table, each);
                 let relation = Binder::keyed(table, alias, key.clone());
                 // Several partners name a row several times; a cascade may have taken it.
                 let (then, ()) = binder.nested(|binder| {

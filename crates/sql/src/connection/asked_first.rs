@@ -13,7 +13,7 @@
 //! Where a query joins the table with such rows, all of the table is a part of its own.
 
 use crate::catalog::{Catalog, ObjectName, Relation, folded};
-use crate::parse::tokens::Tokens;
+use crate::parse::part;
 use crate::parse::written::quoted_object;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast::{self, VisitMut, VisitorMut};
@@ -61,30 +61,14 @@ fn named_in(query: &ast::Query) -> Vec<String> {
     names
 }
 
-/// `SELECT * FROM name`
-fn whole_of(name: &ObjectName) -> Result<ast::Query> {
-    match Tokens::of(&format!("SELECT * FROM {}", quoted_object(name)))?.sql()? {
-        ast::Statement::Query(query) => Ok(*query),
-        _ => Err(Error::new(SqlState(*b"XX000"), "a query is none")),
-    }
-}
-
-/// A query that is nothing but its body.
-fn query_of(body: ast::SetExpr) -> Result<ast::Query> {
-    match Tokens::of("SELECT 1")?.sql()? {
-        ast::Statement::Query(query) => Ok(ast::Query { body: Box::new(body), ..*query }),
-        _ => Err(Error::new(SqlState(*b"XX000"), "a query is none")),
-    }
-}
-
 /// `WITH "name" AS (query) SELECT * FROM "name"`, as the common table expression and the query behind it.
 fn named(name: &str, query: ast::Query) -> Result<(ast::Cte, ast::Query)> {
     let text = format!("WITH \"{name}\" AS (SELECT 1) SELECT * FROM \"{name}\"");
-    let failed = || Error::new(SqlState(*b"XX000"), "a query is none");
-    let ast::Statement::Query(mut whole) = Tokens::of(&text)?.sql()? else { return Err(failed()) };
-    let mut common = whole.with.take().and_then(|mut with| with.cte_tables.pop()).ok_or_else(failed)?;
+    let mut whole = part::query(&text)?;
+    let common = whole.with.take().and_then(|mut with| with.cte_tables.pop());
+    let mut common = common.ok_or_else(|| Error::new(SqlState(*b"XX000"), "WITH is gone"))?;
     *common.query = query;
-    Ok((common, *whole))
+    Ok((common, whole))
 }
 
 impl Asking<'_> {
@@ -143,7 +127,9 @@ impl Asking<'_> {
 
     /// Makes a part of a query; what stands in its place.
     fn take(&mut self, query: ast::Query) -> Result<ast::Query> {
-        let (common, instead) = named(&format!("asked first {}", self.found.len() + 1), query)?;
+        // Those of a statement around this one are among the first.
+        let place = self.first.len() + self.found.len() + 1;
+        let (common, instead) = named(&format!("asked first {place}"), query)?;
         self.found.push(common);
         Ok(instead)
     }
@@ -156,7 +142,7 @@ impl Asking<'_> {
             if !matches!(side.as_ref(), ast::SetExpr::Select(_)) {
                 continue;
             }
-            let alone = query_of(side.as_ref().clone())?;
+            let alone = ast::Query { body: side.clone(), ..part::query("SELECT 1")? };
             if self.can_be_first(&alone) {
                 *side = self.take(alone)?.body;
             }
@@ -185,7 +171,7 @@ impl VisitorMut for WholeTables<'_, '_> {
             Ok(Some(Relation::View(view))) if !is_common => &view.name,
             _ => return ControlFlow::Continue(()),
         };
-        let whole = match whole_of(name) {
+        let whole = match part::query(&format!("SELECT * FROM {}", quoted_object(name))) {
             Ok(whole) => whole,
             Err(error) => return ControlFlow::Break(error),
         };

@@ -1,10 +1,10 @@
 //! Rows that were found before as parts of a statement.
 
 use crate::lowered::OutputColumn;
-use crate::parse::tokens::Tokens;
+use crate::parse::part;
 use crate::parse::written::quoted;
 use crate::text_format::{self, TextStyle};
-use fabius_value::{Error, Result, SqlState, Value};
+use fabius_value::{Result, Value};
 use sqlparser::ast;
 
 /// A value as a literal of its column's type.
@@ -31,8 +31,5 @@ pub(super) fn query_of(columns: &[OutputColumn], rows: &[Vec<Value>]) -> Result<
     let condition = if rows.is_empty() { " WHERE false" } else { "" };
     let text =
         format!("SELECT * FROM (VALUES ({})) AS part ({}){condition}", all.join("), ("), names.join(", "));
-    match Tokens::of(&text)?.sql()? {
-        ast::Statement::Query(query) => Ok(*query),
-        _ => Err(Error::new(SqlState(*b"XX000"), "rows are no query")),
-    }
+    part::query(&text)
 }

@@ -17,6 +17,7 @@ use super::result::rows_response;
 use super::{Connection, Response, written_rows};
 use crate::catalog::{Catalog, ObjectName};
 use crate::lowered::OutputColumn;
+use crate::parse::part;
 use crate::parse::tokens::Tokens;
 use crate::parse::written::{written, written_ident};
 use crate::query::WRITTEN;
@@ -96,10 +97,7 @@ impl WithWrites {
                 (true, _) => {
                     let shown = format!("SELECT * FROM {}", written_ident(&common.alias.name));
                     with.cte_tables.push(common);
-                    return match Tokens::of(&shown)?.sql()? {
-                        ast::Statement::Query(shown) => Ok(ast::Query { with: query.with, ..*shown }),
-                        _ => Err(Error::new(SqlState(*b"XX000"), "a query is none")),
-                    };
+                    return Ok(ast::Query { with: query.with, ..part::query(&shown)? });
                 }
                 (false, Some(columns)) if self.own(at, columns).is_empty() => continue,
                 (false, Some(columns)) => {

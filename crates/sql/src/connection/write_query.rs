@@ -71,24 +71,7 @@ impl WriteQuery {
         types: &mut ParameterTypes,
         session: &Arc<dyn SessionFacts>,
     ) -> Result<WriteQuery> {
-        let planned = WriteQuery::behind(database, catalog, with, write, types, session);
-        if planned.is_err() && with.is_some() {
-            // What is wrong with what stands before is said first.
-            let alone = part::select(with, vec![part::named(part::null()?, "nothing")], Vec::new(), None)?;
-            query::plan(&alone, catalog, types, session)?;
-        }
-        planned
-    }
-
-    fn behind(
-        database: &Database,
-        catalog: &Arc<Catalog>,
-        with: Option<&ast::With>,
-        write: &ast::Statement,
-        types: &mut ParameterTypes,
-        session: &Arc<dyn SessionFacts>,
-    ) -> Result<WriteQuery> {
-        match write {
+        let planned = match write {
             ast::Statement::Insert(insert) => {
                 let mut insert = insert.clone();
                 if let Some(with) = with {
@@ -106,7 +89,12 @@ impl WriteQuery {
                 WriteQuery::delete(database, catalog, with, delete, types, session)
             }
             _ => Err(Error::new(SqlState::NOT_SUPPORTED, "this statement behind WITH is not supported")),
+        };
+        if planned.is_err() && with.is_some() {
+            // What is wrong with what stands before is said first.
+            query::plan(&part::select(with, Vec::new(), Vec::new(), None)?, catalog, types, session)?;
         }
+        planned
     }
 
     /// Plans an `INSERT`.

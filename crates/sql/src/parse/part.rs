@@ -16,12 +16,15 @@ pub fn cast(value: ast::Expr, type_name: &str) -> Result<ast::Expr> {
     Ok(cast)
 }
 
-/// `NULL`
+/// A query by its text.
 ///
 /// # Errors
-/// Does not fail.
-pub fn null() -> Result<ast::Expr> {
-    Tokens::of("NULL")?.read(|parser| parser.parse_expr())
+/// `42601` if the text is none.
+pub fn query(text: &str) -> Result<ast::Query> {
+    match Tokens::of(text)?.sql()? {
+        ast::Statement::Query(query) => Ok(*query),
+        _ => Err(Error::new(SqlState::SYNTAX_ERROR, format!("this is no query: {text}"))),
+    }
 }
 
 /// `"relation"."column"`
@@ -44,14 +47,12 @@ pub fn select(
     tables: Vec<ast::TableWithJoins>,
     condition: Option<&ast::Expr>,
 ) -> Result<ast::Query> {
-    let ast::Statement::Query(mut query) = Tokens::of("SELECT 1")?.sql()? else {
-        return Err(Error::new(SqlState(*b"XX000"), "a query is none"));
-    };
+    let mut query = query("SELECT 1")?;
     if let ast::SetExpr::Select(select) = query.body.as_mut() {
         (select.projection, select.from, select.selection) = (items, tables, condition.cloned());
     }
     query.with = with.cloned();
-    Ok(*query)
+    Ok(query)
 }
 
 /// A part of a name of several.
