@@ -62,6 +62,9 @@ pub fn write(value: &Value, sql_type: &SqlType, out: &mut Vec<u8>) -> Result<()>
             out.resize(out.len() + missing, b' ');
         }
         (SqlType::Interval, Value::Text(v)) => write_interval(v, out)?,
+        (SqlType::Enumeration(of), Value::BigInt(number)) => {
+            out.extend_from_slice(of.word(*number).unwrap_or_default().as_bytes());
+        }
         (SqlType::Array(element), Value::List(rows)) => write_array(element, rows, out)?,
         (SqlType::Array(_), Value::Text(text)) => {
             // As it is stored.
@@ -251,7 +254,7 @@ pub fn read(bytes: &[u8], sql_type: &SqlType) -> Result<Value> {
             }
             read_as_text(text(input.rest())?, sql_type)?
         }
-        SqlType::Json => read_as_text(text(input.rest())?, sql_type)?,
+        SqlType::Json | SqlType::Enumeration(_) => read_as_text(text(input.rest())?, sql_type)?,
         SqlType::Array(element) => read_array(&mut input, element)?,
         SqlType::Text | SqlType::VarChar(_) | SqlType::Char(_) | SqlType::Name | SqlType::Unknown => {
             fit(Value::Text(text(input.rest())?.to_string()), sql_type)?

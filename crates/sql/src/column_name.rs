@@ -36,6 +36,11 @@ fn figured(expression: &ast::Expr) -> Option<(String, bool)> {
                 let name = match data_type {
                     ast::DataType::Regclass => "regclass".to_string(),
                     ast::DataType::Custom(name, _) => last(name).unwrap_or_default(),
+                    ast::DataType::Array(ast::ArrayElemTypeDef::SquareBracket(element, _))
+                        if let ast::DataType::Custom(name, _) = &**element =>
+                    {
+                        last(name).unwrap_or_default()
+                    }
                     other => match SqlType::from_ast(other) {
                         Ok(SqlType::Array(element)) => element.internal_name(),
                         Ok(sql_type) => sql_type.internal_name(),

@@ -22,7 +22,7 @@
 //! | [`plpgsql`] | functions and procedures |
 //! | `planning` | where statements are read, bound and optimised, and what that may take |
 //! | [`pg_catalog`] | the catalog as relations that clients ask: `pg_catalog`, `information_schema` |
-//! | `number_literal` | numbers as SQL writes them |
+//! | `number_literal`, `identifier` | numbers and names as SQL writes them |
 //! | [`functions`], [`session_facts`] | the table of functions; what they ask about the session |
 //! | [`query`] | queries that are not programs, by DataFusion |
 //! | `interval` | intervals, their text and arithmetic |
@@ -47,6 +47,7 @@ mod conversion;
 mod copy;
 mod ddl;
 pub mod functions;
+mod identifier;
 mod interval;
 pub mod lock;
 pub mod lowered;

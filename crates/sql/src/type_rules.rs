@@ -27,6 +27,8 @@ pub enum Category {
     Uuid,
     /// `json`, `jsonb`
     Json,
+    /// Enumerations.
+    Enumeration,
     /// Arrays of all types.
     Array,
     /// What has no type, or no value.
@@ -62,6 +64,7 @@ pub fn category(sql_type: &SqlType) -> Category {
         SqlType::Bytea => Category::Bytea,
         SqlType::Uuid => Category::Uuid,
         SqlType::Json | SqlType::JsonB => Category::Json,
+        SqlType::Enumeration(_) => Category::Enumeration,
         SqlType::Array(_) => Category::Array,
         SqlType::Void | SqlType::Unknown => Category::Other,
     }

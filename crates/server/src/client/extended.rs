@@ -149,7 +149,7 @@ impl Client {
                     .into());
             }
         }
-        let types = types.into_iter().map(type_of).collect::<Result<Vec<_>>>()?;
+        let types = self.sql.parameter_types(&types)?;
         self.refuse_if_cancelled()?;
         let deadline = self.deadline();
         let prepared = self.attend(deadline, async |sql| sql.prepare(query, &types).await).await?;
@@ -358,17 +358,4 @@ impl Client {
             self.extended.portals.clear();
         }
     }
-}
-
-/// The type of a parameter.
-fn type_of(oid: u32) -> Result<SqlType> {
-    /// `character` of any length: its blanks at the end are the client's.
-    const BPCHAR: u32 = 1042;
-    if oid == BPCHAR {
-        return Ok(SqlType::Text);
-    }
-    SqlType::of_oid(oid).ok_or_else(|| {
-        Error::new(SqlState(*b"42704"), format!("type with OID {oid} does not exist"))
-            .with_hint("give another type, or none and let it be found")
-    })
 }

@@ -1,6 +1,7 @@
 //! What analysis asks of those who compute expressions.
 
 use super::named::Named;
+use crate::catalog::Catalog;
 use crate::functions::Definition;
 use crate::functions::operator::Operation;
 use crate::functions::resolution::{Argument, Unresolved};
@@ -39,6 +40,9 @@ pub(crate) trait BackEnd: Sized {
 
     /// An expression, in words, that is not among those of a back end.
     fn declined(&self, what: String) -> Self::Stop;
+
+    /// What is defined.
+    fn catalog(&self) -> &Catalog;
 
     /// Whether it takes so many parts.
     fn bounded(&self, many: Many, count: usize) -> Result<(), Self::Stop>;

@@ -2,7 +2,7 @@
 
 use super::back_end::BackEnd;
 use super::named::Named;
-use crate::catalog::folded;
+use crate::catalog::{Catalog, folded};
 use crate::sql_type::SqlType;
 use fabius_value::Error;
 use sqlparser::ast::{self, DataType, Expr};
@@ -18,7 +18,7 @@ enum Target {
 }
 
 impl Target {
-    fn of(to: &DataType) -> Result<Target, Error> {
+    fn of(to: &DataType, catalog: &Catalog) -> Result<Target, Error> {
         let name = own_name(to);
         if let Some(named) = name.as_deref().and_then(Named::of_name) {
             return Ok(Target::Named(named));
@@ -40,10 +40,10 @@ impl Target {
                 match own_name(element).as_deref() {
                     Some("regclass" | "regtype" | "regproc") => array(SqlType::Oid),
                     Some("char") => array(SqlType::Text),
-                    _ => SqlType::from_ast(to).map(Target::Type),
+                    _ => catalog.type_of(to).map(Target::Type),
                 }
             }
-            _ => SqlType::from_ast(to).map(Target::Type),
+            _ => catalog.type_of(to).map(Target::Type),
         }
     }
 }
@@ -59,7 +59,7 @@ fn own_name(to: &DataType) -> Option<String> {
 
 /// `CAST (operand AS to)`
 pub(super) fn cast<E: BackEnd>(end: &mut E, operand: &Expr, to: &DataType) -> Result<E::Value, E::Stop> {
-    let target = Target::of(to)?;
+    let target = Target::of(to, end.catalog())?;
     if let (Expr::Array(array), Target::Type(to @ SqlType::Array(_))) = (operand, &target)
         && array.elem.is_empty()
     {

@@ -9,7 +9,6 @@ use crate::catalog::folded;
 use crate::interval;
 use crate::parse::is_bare_function;
 use crate::planning::heed;
-use crate::sql_type::SqlType;
 use fabius_value::{Error, SqlState};
 use sqlparser::ast::{self, BinaryOperator as B, Expr, UnaryOperator as U};
 
@@ -39,7 +38,7 @@ fn computed<E: BackEnd>(end: &mut E, whole: &Expr, sense: Sense) -> Result<E::Va
         Expr::Collate { expr, .. } => end.value(expr),
         Expr::Value(literal) => end.literal(literal),
         Expr::TypedString(literal) => {
-            let to = SqlType::from_ast(&literal.data_type)?;
+            let to = end.catalog().type_of(&literal.data_type)?;
             let text = end.literal(&literal.value)?;
             end.converted(text, &to)
         }

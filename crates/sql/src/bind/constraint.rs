@@ -279,7 +279,11 @@ fn key_in_words(names: &[String], values: &[Bound]) -> Option<Expression> {
 pub(super) fn row_in_words(table: &Table, values: &[Bound]) -> Option<Expression> {
     let mut words = tree::text("Failing row contains (");
     for (at, (value, column)) in values.iter().zip(&table.columns).enumerate() {
-        if matches!(column.sql_type, SqlType::Bytea | SqlType::Uuid | SqlType::Time | SqlType::Char(_)) {
+        let differs = matches!(
+            column.sql_type,
+            SqlType::Bytea | SqlType::Uuid | SqlType::Time | SqlType::Char(_) | SqlType::Enumeration(_)
+        );
+        if differs {
             return None;
         }
         if at > 0 {

@@ -163,6 +163,7 @@ impl Binder<'_> {
                 let text = if is_padded { trimmed(trimmed(text, "0"), ".") } else { text };
                 (text, DataType::TEXT)
             }
+            (C::Enumeration, C::Text) => (words(&bound)?, DataType::TEXT),
             (C::Boolean, C::Text) if *to == SqlType::Name => return beyond("a truth as a name"),
             (C::Boolean, C::Text) => (cast(&bound, DataType::TEXT), DataType::TEXT),
             (C::Moment, C::Text) if from != SqlType::TimestampTz => {
@@ -285,6 +286,21 @@ fn cast(bound: &Bound, data_type: DataType) -> fabius_program::syntax::tree::Exp
         return bound.expression.clone();
     }
     tree::cast(bound.expression.clone(), data_type)
+}
+
+/// The words of an enumeration's values, label by label.
+fn words(bound: &Bound) -> Bind<fabius_program::syntax::tree::Expression> {
+    /// Labels that are asked for one after the other; of more, queries know the words.
+    const MOST: usize = 32;
+    let SqlType::Enumeration(of) = &bound.sql_type else { return beyond("a word of no enumeration") };
+    if of.labels.len() > MOST {
+        return beyond(format!("the words of {} labels", of.labels.len()));
+    }
+    let is_equal = fabius_program::ir::BinaryOperator::Equal;
+    Ok(of.labels.iter().rfold(tree::typed_null(DataType::TEXT), |others, label| {
+        let is_it = tree::binary(is_equal, bound.expression.clone(), tree::integer(label.number.into()));
+        tree::choice(is_it, tree::text(&label.name), others)
+    }))
 }
 
 /// Whether a text says when by the time at which it is read: `now`, `today`.

@@ -6,6 +6,7 @@ use super::constant::Quoted;
 use super::stop::{Bind, Place, Stop, beyond};
 use super::tree;
 use crate::analysis::{self, BackEnd, Choice, Comparison, Like, Many, Named, Sense};
+use crate::catalog::Catalog;
 use crate::functions::operator::Operation;
 use crate::functions::resolution::{Argument, Unresolved};
 use crate::functions::{Definition, FUNCTIONS};
@@ -32,6 +33,10 @@ impl BackEnd for Binder<'_> {
 
     fn declined(&self, what: String) -> Stop {
         Stop::Beyond(what)
+    }
+
+    fn catalog(&self) -> &Catalog {
+        self.catalog
     }
 
     fn bounded(&self, many: Many, count: usize) -> Bind<()> {

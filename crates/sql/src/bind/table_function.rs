@@ -38,7 +38,7 @@ impl<'a> Binder<'a> {
                 let element = if element == SqlType::Unknown { SqlType::Text } else { element };
                 plpgsql::gathered(self, values, &SqlType::Array(Box::new(element)))
             }
-            Expr::Cast { expr, data_type, .. } => match SqlType::from_ast(data_type) {
+            Expr::Cast { expr, data_type, .. } => match self.catalog.type_of(data_type) {
                 Ok(array @ SqlType::Array(_)) => {
                     let value = self.argument(expr)?;
                     self.array(value, &array)

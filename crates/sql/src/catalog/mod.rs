@@ -12,10 +12,11 @@
 pub mod extension;
 mod lookup;
 pub mod store;
+pub mod types;
 
 pub use lookup::{Relation, SYSTEM, TEMPORARY, TEMPORARY_SHOWN, column_path, folded, name_of_text, parts};
 
-use crate::sql_type::SqlType;
+use crate::sql_type::{Enumeration, SqlType};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,6 +52,8 @@ pub struct Catalog {
     pub sequences: BTreeMap<ObjectName, Arc<Sequence>>,
     /// Functions and procedures; one name may have several with different arguments.
     pub functions: BTreeMap<ObjectName, Vec<Arc<Function>>>,
+    /// Types that are defined.
+    pub enumerations: BTreeMap<ObjectName, Arc<Enumeration>>,
     /// `COMMENT ON`: by the object's number, and the column's place from 1, or 0.
     pub comments: BTreeMap<(Oid, u16), String>,
     /// `CREATE EXTENSION`: their numbers by their names.

@@ -1,6 +1,7 @@
 //! The catalog as rows of a table of the database: one per object, as JSON.
 
 use super::{Catalog, Function, Oid, Sequence, Table, View};
+use crate::sql_type::Enumeration;
 use fabius_program::syntax::tree::{Definition, ProcedureDefinition};
 use fabius_value::{Error, Result, SqlState, Value};
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,8 @@ pub enum Object {
     Sequence(Sequence),
     /// A function or procedure.
     Function(Function),
+    /// An enumeration.
+    Enumeration(Enumeration),
     /// A comment: the object's number, the column's place or 0, the text.
     Comment(Oid, u16, String),
     /// An extension.
@@ -57,6 +60,7 @@ impl Object {
             Object::View(view) => i64::from(view.oid),
             Object::Sequence(sequence) => i64::from(sequence.oid),
             Object::Function(function) => i64::from(function.oid),
+            Object::Enumeration(of) => i64::from(of.oid),
             Object::Comment(oid, column, _) => comment_row(*oid, *column),
         }
     }
@@ -107,6 +111,9 @@ impl Catalog {
             Some(Object::Function(function)) => {
                 self.functions.entry(function.name.clone()).or_default().push(Arc::new(function));
             }
+            Some(Object::Enumeration(of)) => {
+                self.enumerations.insert(Catalog::name_of(&of), Arc::new(of));
+            }
             Some(Object::Comment(oid, column, text)) => drop(self.comments.insert((oid, column), text)),
         }
     }
@@ -123,6 +130,7 @@ impl Catalog {
         self.tables.retain(|_, table| !is_it(table.oid));
         self.views.retain(|_, view| !is_it(view.oid));
         self.sequences.retain(|_, sequence| !is_it(sequence.oid));
+        self.enumerations.retain(|_, of| !is_it(of.oid));
         for functions in self.functions.values_mut() {
             functions.retain(|function| !is_it(function.oid));
         }
@@ -142,6 +150,10 @@ impl Catalog {
             .chain(self.views.values().map(|view| view.oid))
             .chain(self.sequences.values().map(|sequence| sequence.oid))
             .chain(self.functions.values().flatten().map(|function| function.oid))
+            .chain(self.enumerations.values().flat_map(|of| {
+                let labels = of.labels.iter().map(|label| label.oid);
+                labels.chain([of.oid, of.array_oid])
+            }))
             .chain([FIRST_OID - 1])
             .max()
             .unwrap_or(FIRST_OID)

@@ -263,7 +263,10 @@ impl Connection {
             Command::Fetch { name, step, is_move } => Box::pin(self.fetch(name, *step, *is_move)).await,
             Command::Close(name) => self.close(name.as_deref()),
             Command::Prepare { name, types, text } => {
-                self.prepare_named(name, types, text, &prepared.text).await?;
+                let catalog = self.catalog();
+                let types = types.iter().map(|data_type| catalog.type_of(data_type));
+                let types: Vec<SqlType> = types.collect::<Result<_>>()?;
+                self.prepare_named(name, &types, text, &prepared.text).await?;
                 done("PREPARE")
             }
             other => Box::pin(self.session_command(other)).await,

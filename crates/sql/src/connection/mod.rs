@@ -86,9 +86,10 @@ use crate::parse;
 use crate::planning;
 use crate::settings::Settings;
 pub use crate::settings::Timeouts;
+use crate::sql_type::SqlType;
 use crate::text_format::TextStyle;
 use cursor::Cursor;
-use fabius::{Allowance, Error, Recall, Requirement, Result, Seq, Value};
+use fabius::{Allowance, Error, Recall, Requirement, Result, Seq, SqlState, Value};
 use facts::Facts;
 use futures::stream::BoxStream;
 use parking_lot::Mutex;
@@ -296,6 +297,27 @@ impl Connection {
     /// `42601`, with the position; `53200` if there is no room for it.
     pub async fn split(&mut self, text: &str) -> Result<Vec<Range<usize>>> {
         planning::read(&self.memory, text, parse::split).await
+    }
+
+    /// The types of parameters, by their numbers in `pg_type`; 0 where the statement says.
+    ///
+    /// # Errors
+    /// `42704` for a number that no type has.
+    pub fn parameter_types(&mut self, oids: &[u32]) -> Result<Vec<SqlType>> {
+        /// `character` of any length: its blanks at the end are the client's.
+        const BPCHAR: u32 = 1042;
+        let mut types = Vec::with_capacity(oids.len());
+        for oid in oids {
+            let found = match *oid {
+                BPCHAR => Some(SqlType::Text),
+                oid => SqlType::of_oid(oid).or_else(|| self.catalog().type_of_oid(oid)),
+            };
+            types.push(found.ok_or_else(|| {
+                Error::new(SqlState(*b"42704"), format!("type with OID {oid} does not exist"))
+                    .with_hint("give another type, or none and let it be found")
+            })?);
+        }
+        Ok(types)
     }
 
     /// What names mean to this connection now.

@@ -166,7 +166,7 @@ impl Connection {
         Ok(())
     }
 
-    fn drop_column(&mut self, table: &mut Table, name: &str, cascade: bool) -> Result<()> {
+    pub(super) fn drop_column(&mut self, table: &mut Table, name: &str, cascade: bool) -> Result<()> {
         let place = column_place(table, name)?;
         let catalog = self.catalog();
         let dependents: Vec<String> = catalog
@@ -309,7 +309,7 @@ impl Connection {
                 table.columns[place].identity = None;
             }
             Change_::SetDataType { data_type, using, .. } => {
-                let sql_type = SqlType::from_ast(data_type)?;
+                let sql_type = self.catalog().type_of(data_type)?;
                 if sql_type.storage().is_none() {
                     return Err(not_supported(format!("a column of type {sql_type}")));
                 }

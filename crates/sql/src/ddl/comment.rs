@@ -60,9 +60,12 @@ impl Connection {
                 extension::oid_of(&catalog, &name).ok_or_else(|| missing(b"42704", shown))
             }
             "TYPE" => {
+                if let Some(of) = catalog.enumeration(name)? {
+                    return Ok(of.oid);
+                }
                 let (shown, name) = quoted()?;
                 let oid = SqlType::of_name(&name)
-                    .map(|sql_type| pg_catalog::server::type_oid(&sql_type.internal_name()));
+                    .map(|sql_type| pg_catalog::types::type_oid(&sql_type.internal_name()));
                 oid.filter(|oid| *oid != 0).ok_or_else(|| missing(b"42704", shown))
             }
             _ => match catalog.relation(name)? {

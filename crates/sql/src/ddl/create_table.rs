@@ -175,7 +175,7 @@ impl Connection {
         let serial = serial(&definition.data_type);
         let sql_type = match &serial {
             Some(sql_type) => sql_type.clone(),
-            None => SqlType::from_ast(&definition.data_type)?,
+            None => self.catalog().type_of(&definition.data_type)?,
         };
         if sql_type.storage().is_none() {
             return Err(not_supported(format!("a column of type {sql_type}")));

@@ -180,7 +180,7 @@ impl Connection {
     }
 
     /// Says what goes with what is dropped.
-    fn say_cascade(&mut self, gone: &[String]) {
+    pub(super) fn say_cascade(&mut self, gone: &[String]) {
         let notice = |message: String| Error::new(SqlState(*b"00000"), message);
         match gone {
             [] => {}
@@ -194,7 +194,12 @@ impl Connection {
         }
     }
 
-    fn drop_view(&mut self, name: &ObjectName, cascade: bool, together: &[ObjectName]) -> Result<()> {
+    pub(super) fn drop_view(
+        &mut self,
+        name: &ObjectName,
+        cascade: bool,
+        together: &[ObjectName],
+    ) -> Result<()> {
         let catalog = self.catalog();
         let Some(view) = catalog.views.get(name).cloned() else { return Ok(()) };
         let others: Vec<_> = views_of(&catalog, name)
@@ -284,8 +289,14 @@ impl Connection {
         let views = inside(catalog.views.keys().collect());
         let sequences = inside(catalog.sequences.keys().collect());
         let functions = inside(catalog.functions.keys().collect());
-        let kinds =
-            [("table", &tables), ("view", &views), ("sequence", &sequences), ("function", &functions)];
+        let types = inside(catalog.enumerations.keys().collect());
+        let kinds = [
+            ("table", &tables),
+            ("view", &views),
+            ("sequence", &sequences),
+            ("function", &functions),
+            ("type", &types),
+        ];
         let mut called = Vec::new();
         for (kind, names) in kinds {
             called.extend(names.iter().map(|one| format!("{kind} {name}.{}", one.name)));
@@ -310,6 +321,11 @@ impl Connection {
         for function in &functions {
             for function in self.catalog().functions.get(function).cloned().unwrap_or_default() {
                 self.record_gone(function.oid, false);
+            }
+        }
+        for of in &types {
+            if let Some(of) = self.catalog().enumerations.get(of).cloned() {
+                self.drop_type(&of, true).await?;
             }
         }
         self.record_gone(oid, false);

@@ -5,6 +5,7 @@
 //! | `create_table` | `CREATE TABLE`, with its constraints |
 //! | `alter_table` | `ALTER TABLE`: a table's next form, and its rows brought over |
 //! | `comment` | `COMMENT ON`, and where comments go |
+//! | `enumeration` | `CREATE TYPE ... AS ENUM`, `ALTER TYPE`, `DROP TYPE` |
 //! | `extension` | `CREATE EXTENSION`, `DROP EXTENSION` |
 //! | `generated` | generated columns |
 //! | `storage` | the tables of the storage that hold rows; copying between them |
@@ -20,6 +21,7 @@ mod alter_table;
 mod comment;
 mod create_table;
 mod drop;
+mod enumeration;
 mod extension;
 mod generated;
 mod index;
@@ -113,6 +115,11 @@ impl Connection {
             S::CreateTable(create) => self.create_table(create).await,
             S::CreateIndex(create) => self.create_index(create).await,
             S::CreateView(create) => self.create_view(create).await,
+            S::CreateType { name, representation } => self.create_type(name, representation.as_ref()).await,
+            S::AlterType(alter) => self.alter_type(alter).await,
+            S::Drop { object_type: ast::ObjectType::Type, if_exists, names, cascade, .. } => {
+                self.drop_types(*if_exists, names, *cascade).await
+            }
             S::CreateSchema { schema_name, if_not_exists, .. } => {
                 self.create_schema(schema_name, *if_not_exists).await
             }
@@ -253,7 +260,7 @@ impl Connection {
                     arguments
                         .iter()
                         .filter(|argument| !matches!(argument.mode, Some(ast::ArgMode::Out)))
-                        .map(|argument| crate::sql_type::SqlType::from_ast(&argument.data_type))
+                        .map(|argument| catalog.type_of(&argument.data_type))
                         .collect::<Result<_>>()?,
                 ),
             };

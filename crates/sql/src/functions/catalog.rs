@@ -1,9 +1,9 @@
 //! Functions about the catalog: names and numbers of objects, definitions, comments, privileges, sizes.
 
 use super::{Call, Definition, array_of, define, elements_at, integer_at, text_at, truth_at};
-use crate::catalog::{Catalog, ObjectName, TEMPORARY};
-use crate::functions::text::quote_identifier;
-use crate::pg_catalog::{RELATIONS, ROLE, definition, objects, server};
+use crate::catalog::{Catalog, ObjectName, TEMPORARY, name_of_text};
+use crate::identifier::quote_identifier;
+use crate::pg_catalog::{RELATIONS, ROLE, definition, objects, types};
 use crate::sql_type::SqlType;
 use crate::type_rules::plain_name;
 use fabius_value::{Error, Result, SqlState, Value};
@@ -29,15 +29,17 @@ pub fn definitions() -> Vec<Definition> {
                 class_name(c, oid).unwrap_or_else(|| if oid == 0 { "-".into() } else { oid.to_string() }),
             ))
         }),
-        define("fabius_type_oid(text) oid stable", |a, _| {
-            type_oid(text_at(a, 0)).map(number).ok_or_else(|| {
+        define("fabius_type_oid(text) oid stable", |a, c| {
+            type_oid(&c.environment.catalog, text_at(a, 0)).map(number).ok_or_else(|| {
                 Error::new(SqlState(*b"42704"), format!("type \"{}\" does not exist", text_at(a, 0)))
             })
         }),
-        define("to_regtype(text) oid stable", |a, _| Ok(type_oid(text_at(a, 0)).map_or(Value::Null, number))),
-        define("fabius_type_name(oid) text stable", |a, _| {
+        define("to_regtype(text) oid stable", |a, c| {
+            Ok(type_oid(&c.environment.catalog, text_at(a, 0)).map_or(Value::Null, number))
+        }),
+        define("fabius_type_name(oid) text stable", |a, c| {
             let oid = integer_at(a, 0) as u32;
-            Ok(Value::Text(if oid == 0 { "-".into() } else { type_name(oid, -1) }))
+            Ok(Value::Text(if oid == 0 { "-".into() } else { type_name(&c.environment.catalog, oid, -1) }))
         }),
         define("fabius_function_oid(text) oid stable", |a, c| {
             let text = text_at(a, 0);
@@ -55,7 +57,7 @@ pub fn definitions() -> Vec<Definition> {
             let oid = integer_at(a, 0) as u32;
             let own =
                 definition::function_of(&c.environment.catalog, oid).map(|f| definition::qualified(&f.name));
-            let name = own.or_else(|| server::function_name(oid));
+            let name = own.or_else(|| types::function_name(oid));
             Ok(Value::Text(name.unwrap_or_else(|| if oid == 0 { "-".into() } else { oid.to_string() })))
         }),
         define("fabius_namespace_oid(text) oid stable", |a, c| {
@@ -82,9 +84,12 @@ pub fn definitions() -> Vec<Definition> {
         define("fabius_role_name(oid) text stable", |_, c| {
             Ok(Value::Text(quote_identifier(&c.environment.session.user())))
         }),
-        define("format_type(oid, int) text null", |a, _| match a[0] {
+        define("format_type(oid, int) text null", |a, c| match a[0] {
             Value::Null => Ok(Value::Null),
-            _ => Ok(Value::Text(type_name(integer_at(a, 0) as u32, a[1].as_integer().unwrap_or(-1) as i32))),
+            _ => {
+                let (oid, modifier) = (integer_at(a, 0) as u32, a[1].as_integer().unwrap_or(-1) as i32);
+                Ok(Value::Text(type_name(&c.environment.catalog, oid, modifier)))
+            }
         }),
         define("pg_typeof(any) text null", |_, c| {
             Ok(Value::Text(c.types.first().map_or_else(|| "unknown".into(), plain_name)))
@@ -351,14 +356,16 @@ fn is_in_sight(call: &Call, name: &ObjectName) -> bool {
 fn is_visible(a: &[Value], call: &Call) -> Result<Value> {
     // What is of other schemas needs their name; all else is in sight.
     let oid = integer_at(a, 0) as u32;
-    let visible = match class_of(&call.environment.catalog, oid) {
+    let catalog = &call.environment.catalog;
+    let defined = catalog.enumerations.values().find(|of| of.oid == oid || of.array_oid == oid);
+    let visible = match class_of(catalog, oid).or_else(|| defined.map(|of| Catalog::name_of(of))) {
         Some(name) => is_in_sight(call, &name),
-        None => !crate::pg_catalog::server::is_standard_type(oid),
+        None => !types::is_standard_type(oid),
     };
     Ok(Value::Boolean(visible))
 }
 
-fn type_oid(name: &str) -> Option<u32> {
+fn type_oid(catalog: &Catalog, name: &str) -> Option<u32> {
     let name = name.trim();
     if let Ok(oid) = name.parse::<u32>() {
         return Some(oid);
@@ -372,18 +379,32 @@ fn type_oid(name: &str) -> Option<u32> {
     if name == "\"char\"" {
         return Some(18);
     }
+    if let Some(of) = defined_type(catalog, name) {
+        return Some(of.oid());
+    }
     if is_quoted(name) {
         // As it stands in `pg_type`: not every name of a type is one there.
-        return Some(server::type_oid(&name[1..name.len() - 1])).filter(|oid| *oid != 0);
+        return Some(types::type_oid(&name[1..name.len() - 1])).filter(|oid| *oid != 0);
     }
     let base = name.split('(').next().unwrap_or(name);
     SqlType::of_name(base)
         .map(|sql_type| sql_type.oid())
-        .or_else(|| Some(server::type_oid(base)).filter(|oid| *oid != 0))
+        .or_else(|| Some(types::type_oid(base)).filter(|oid| *oid != 0))
+}
+
+/// The type that is defined here, or its array, if a text is its name.
+fn defined_type(catalog: &Catalog, name: &str) -> Option<SqlType> {
+    let (name, is_array) = match name.strip_suffix("[]") {
+        Some(element) => (element, true),
+        None => (name, false),
+    };
+    let of = catalog.enumeration(&name_of_text(name).ok()?).ok()??;
+    let own = SqlType::Enumeration(of.clone());
+    Some(if is_array { SqlType::Array(Box::new(own)) } else { own })
 }
 
 /// A type as `format_type` shows it.
-fn type_name(oid: u32, modifier: i32) -> String {
+fn type_name(catalog: &Catalog, oid: u32, modifier: i32) -> String {
     let with_modifier = match (oid, modifier) {
         (1043, 5..) => Some(SqlType::VarChar(Some(modifier as u32 - 4))),
         (1042, 5..) => Some(SqlType::Char(modifier as u32 - 4)),
@@ -399,10 +420,10 @@ fn type_name(oid: u32, modifier: i32) -> String {
         0 => "-".into(),
         18 => "\"char\"".into(),
         1042 => "character".into(),
-        oid => match SqlType::of_oid(oid) {
+        oid => match catalog.type_of_oid(oid) {
             Some(SqlType::Unknown) if oid != 705 => "???".into(),
             Some(sql_type) => plain_name(&sql_type),
-            None => server::type_name(oid).unwrap_or_else(|| "???".into()),
+            None => types::type_name(oid).unwrap_or_else(|| "???".into()),
         },
     }
 }
@@ -419,7 +440,7 @@ fn function_oid(catalog: &Catalog, text: &str) -> Option<u32> {
     });
     let is_built_in = schema.is_none_or(|schema| schema == "pg_catalog");
     let built_in = || {
-        let found = is_built_in.then(|| server::function_oid(name)).filter(|oid| *oid != 0);
+        let found = is_built_in.then(|| types::function_oid(name)).filter(|oid| *oid != 0);
         found.or_else(|| is_built_in.then(|| objects::built_in_oid(name)).flatten())
     };
     own.map(|function| function.oid).or_else(built_in)

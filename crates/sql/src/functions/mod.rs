@@ -9,6 +9,7 @@
 //! | [`catalog`] | about the catalog: `pg_get_indexdef`, `format_type` |
 //! | [`cluster`] | about the cluster and its nodes |
 //! | [`degrees`] | of angles in degrees |
+//! | `enumeration` | of enumerations |
 //! | [`json`] | of `json` and `jsonb` |
 //! | [`moment`] | of dates, times and intervals |
 //! | `moment_pattern` | moments by the patterns of `to_char` |
@@ -26,6 +27,7 @@ mod call;
 pub mod catalog;
 pub mod cluster;
 pub mod degrees;
+mod enumeration;
 pub mod json;
 pub mod moment;
 mod moment_pattern;
@@ -70,6 +72,8 @@ pub enum Kind {
     NonArray,
     /// Any type, the same everywhere in the signature.
     Element,
+    /// Any enumeration, the same everywhere in the signature.
+    Enumeration,
     /// An array of that type.
     Array,
     /// A type that all arguments of this kind become implicitly.
@@ -162,6 +166,7 @@ fn declare(signature: &str, body: Body) -> Definition {
         "any" => Kind::Any,
         "anynonarray" => Kind::NonArray,
         "anyelement" => Kind::Element,
+        "anyenum" => Kind::Enumeration,
         "anyarray" => Kind::Array,
         "anycompatible" => Kind::Compatible,
         "anycompatiblearray" => Kind::CompatibleArray,
@@ -199,6 +204,7 @@ pub static FUNCTIONS: LazyLock<HashMap<String, Vec<Definition>>> = LazyLock::new
         array::definitions(),
         catalog::definitions(),
         degrees::definitions(),
+        enumeration::definitions(),
         json::definitions(),
         moment::definitions(),
         moment::operators(),

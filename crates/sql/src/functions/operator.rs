@@ -118,7 +118,7 @@ fn numbers() -> Vec<Definition> {
 
 fn comparisons() -> Vec<Definition> {
     const ALIKE: &str = "bool smallint int bigint numeric real float8 oid text name bpchar \
-        bytea date time timestamp timestamptz interval uuid jsonb anyarray";
+        bytea date time timestamp timestamptz interval uuid jsonb anyarray anyenum";
     let crossed = [
         ("name", "text"),
         ("text", "name"),

@@ -101,14 +101,17 @@ fn takes(definition: &Definition, arguments: &[Argument<'_>]) -> bool {
             (Kind::Any, _) => return true,
             (Kind::NonArray, of) => return !matches!(of, SqlType::Array(_)),
             (Kind::Array | Kind::CompatibleArray, SqlType::Unknown) => return true,
-            (Kind::Element, of) => (of, &mut element),
+            (Kind::Enumeration, of) if !matches!(of, SqlType::Enumeration(_) | SqlType::Unknown) => {
+                return false;
+            }
+            (Kind::Element | Kind::Enumeration, of) => (of, &mut element),
             (Kind::Compatible, of) => (of, &mut compatible),
             (Kind::Array, SqlType::Array(of)) => (of.as_ref(), &mut element),
             (Kind::CompatibleArray, SqlType::Array(of)) => (of.as_ref(), &mut compatible),
             (Kind::Array | Kind::CompatibleArray, _) => return false,
         };
         let is_open = *all == SqlType::Unknown || *of == SqlType::Unknown;
-        if !is_open && matches!(kind, Kind::Element | Kind::Array) && !is_exact(all, of) {
+        if !is_open && matches!(kind, Kind::Element | Kind::Enumeration | Kind::Array) && !is_exact(all, of) {
             return false;
         }
         match common(all, of) {

@@ -2,6 +2,7 @@
 
 use super::regular_expression::{pattern, similar_pattern};
 use super::{Call, Definition, array_of, define, elements_at, integer_at, of_programs, text_at, truth_at};
+use crate::identifier::{quote_identifier, quote_literal};
 use crate::text_format::{cast_text, text};
 use fabius_program::ir::Function;
 use fabius_value::{Error, Result, SqlState, Value, letter_case};
@@ -382,100 +383,6 @@ fn padded(a: &[Value], at_left: bool) -> Result<Value> {
 
 fn position(text: &str, part: &str) -> i32 {
     text.find(part).map_or(0, |at| text[..at].chars().count() as i32 + 1)
-}
-
-/// Words that PostgreSQL quotes as identifiers though they look like ones.
-const RESERVED: &[&str] = &[
-    "all",
-    "analyse",
-    "analyze",
-    "and",
-    "any",
-    "array",
-    "as",
-    "asc",
-    "between",
-    "both",
-    "case",
-    "cast",
-    "check",
-    "collate",
-    "column",
-    "constraint",
-    "create",
-    "cross",
-    "default",
-    "desc",
-    "distinct",
-    "do",
-    "else",
-    "end",
-    "except",
-    "exists",
-    "false",
-    "fetch",
-    "for",
-    "foreign",
-    "from",
-    "full",
-    "grant",
-    "group",
-    "having",
-    "in",
-    "inner",
-    "insert",
-    "int",
-    "integer",
-    "intersect",
-    "into",
-    "is",
-    "join",
-    "leading",
-    "left",
-    "like",
-    "limit",
-    "natural",
-    "not",
-    "null",
-    "offset",
-    "on",
-    "only",
-    "or",
-    "order",
-    "outer",
-    "primary",
-    "references",
-    "returning",
-    "right",
-    "select",
-    "some",
-    "table",
-    "then",
-    "to",
-    "true",
-    "union",
-    "unique",
-    "user",
-    "using",
-    "values",
-    "when",
-    "where",
-    "window",
-    "with",
-];
-
-/// A name as SQL has to write it.
-pub fn quote_identifier(name: &str) -> String {
-    let is_plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
-        && !RESERVED.contains(&name);
-    if is_plain { name.to_string() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
-}
-
-/// A text as a literal.
-pub fn quote_literal(text: &str) -> String {
-    let quoted = text.replace('\'', "''");
-    if text.contains('\\') { format!("E'{}'", quoted.replace('\\', "\\\\")) } else { format!("'{quoted}'") }
 }
 
 fn too_few_arguments() -> Error {

@@ -112,7 +112,7 @@ pub enum Command {
         /// The statement's name.
         name: String,
         /// Types of its parameters, as far as they are given.
-        types: Vec<SqlType>,
+        types: Vec<ast::DataType>,
         /// The statement.
         text: String,
     },

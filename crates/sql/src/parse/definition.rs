@@ -102,7 +102,6 @@ fn create(tokens: &mut Tokens<'_>) -> Result<Command> {
         "TEXT",
         "TRANSFORM",
         "TRIGGER",
-        "TYPE",
         "USER",
         "CONSTRAINT",
         "TRUSTED",
@@ -308,6 +307,13 @@ fn alter(tokens: &mut Tokens<'_>) -> Result<Command> {
             tokens.finish()?;
             Ok(Command::Rename { kind, if_exists, from, to })
         }
+        "TYPE" => {
+            tokens.object_name()?;
+            if tokens.sees(&["OWNER", "TO"]) {
+                return Ok(Command::Privilege("ALTER TYPE"));
+            }
+            Ok(Command::Sql(Box::new(tokens.sql()?)))
+        }
         "SCHEMA" => {
             let from = tokens.name()?;
             if tokens.accept(&["OWNER", "TO"]) {
@@ -394,14 +400,14 @@ fn add_identity(tokens: &mut Tokens<'_>, table: &ast::ObjectName) -> Result<Opti
 
 fn drop(tokens: &mut Tokens<'_>) -> Result<Command> {
     match tokens.word().as_deref() {
-        Some("TABLE" | "INDEX" | "VIEW" | "SEQUENCE" | "SCHEMA" | "FUNCTION" | "PROCEDURE") => {}
+        Some("TABLE" | "INDEX" | "VIEW" | "SEQUENCE" | "SCHEMA" | "FUNCTION" | "PROCEDURE" | "TYPE") => {}
         Some("ROUTINE") => return Err(not_supported("DROP ROUTINE")),
         Some("EXTENSION") => return drop_extension(tokens),
         Some(
-            kind @ ("TYPE" | "DOMAIN" | "TRIGGER" | "ROLE" | "USER" | "DATABASE" | "RULE" | "POLICY"
-            | "MATERIALIZED" | "AGGREGATE" | "OPERATOR" | "CAST" | "COLLATION" | "FOREIGN" | "SERVER"
-            | "OWNED" | "GROUP" | "LANGUAGE" | "TABLESPACE" | "PUBLICATION" | "SUBSCRIPTION"
-            | "STATISTICS" | "EVENT"),
+            kind @ ("DOMAIN" | "TRIGGER" | "ROLE" | "USER" | "DATABASE" | "RULE" | "POLICY" | "MATERIALIZED"
+            | "AGGREGATE" | "OPERATOR" | "CAST" | "COLLATION" | "FOREIGN" | "SERVER" | "OWNED"
+            | "GROUP" | "LANGUAGE" | "TABLESPACE" | "PUBLICATION" | "SUBSCRIPTION" | "STATISTICS"
+            | "EVENT"),
         ) => return Err(not_supported(&format!("DROP {}", whole_kind(tokens, kind)))),
         _ => return Err(tokens.unexpected()),
     }

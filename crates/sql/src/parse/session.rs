@@ -4,7 +4,6 @@ use super::command::{Characteristics, Command, Discard, Scroll, Step};
 use super::foreign::not_supported;
 use super::tokens::Tokens;
 use crate::lock::LockMode;
-use crate::sql_type::SqlType;
 use fabius_value::Result;
 use sqlparser::tokenizer::Token;
 
@@ -265,7 +264,7 @@ fn prepare(tokens: &mut Tokens<'_>) -> Result<Command> {
     let mut types = Vec::new();
     if tokens.accept_token(&Token::LParen) {
         loop {
-            types.push(SqlType::from_ast(&tokens.take(|parser| parser.parse_data_type())?)?);
+            types.push(tokens.take(|parser| parser.parse_data_type())?);
             if !tokens.accept_token(&Token::Comma) {
                 break;
             }

@@ -1,7 +1,7 @@
 //! Objects as statements that would make them.
 
 use crate::catalog::{Catalog, ForeignKey, Function, Key, ObjectName, ReferentialAction, Returns, Table};
-use crate::functions::text::quote_identifier;
+use crate::identifier::quote_identifier;
 
 /// Where derived numbers begin: of constraints and defaults, which the catalog does not number.
 const DERIVED: u32 = 0x4000_0000;

@@ -7,7 +7,8 @@
 //! |---|---|
 //! | [`row`] | rows by column names |
 //! | [`objects`] | tables, columns, keys, functions: `pg_class`, `pg_attribute`, `pg_index`, ... |
-//! | [`server`] | types, roles, databases, settings, sessions: `pg_type`, `pg_roles`, `pg_settings`, ... |
+//! | [`server`] | roles, databases, settings, sessions: `pg_roles`, `pg_settings`, ... |
+//! | [`types`] | types and what belongs to them: `pg_type`, `pg_enum`, `pg_opclass` |
 //! | [`standard`] | `information_schema` |
 //! | [`definition`] | objects as statements that would make them |
 
@@ -16,6 +17,7 @@ pub mod objects;
 pub mod row;
 pub mod server;
 pub mod standard;
+pub mod types;
 
 use crate::functions::Environment;
 use crate::sql_type::SqlType;
@@ -146,6 +148,7 @@ impl Relation {
         let rows = match self.schema.as_str() {
             "pg_catalog" => objects::rows(&self.name, environment)
                 .or_else(|| server::rows(&self.name, environment))
+                .or_else(|| types::rows(&self.name, &environment.catalog))
                 .unwrap_or_default(),
             _ => standard::rows(&self.name, environment).unwrap_or_default(),
         };

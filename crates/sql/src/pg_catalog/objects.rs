@@ -160,7 +160,7 @@ fn classes(catalog: &Catalog) -> Vec<Row> {
 
 fn attribute(relation: u32, place: usize, name: &str, sql_type: &SqlType) -> Row {
     let length = sql_type.length();
-    let (alignment, storage) = super::server::layout(sql_type.oid());
+    let (alignment, storage) = super::types::layout(sql_type.oid());
     let is_text = matches!(sql_type, SqlType::Text | SqlType::VarChar(_) | SqlType::Char(_));
     Row::of([
         ("attrelid", number(relation)),
@@ -187,7 +187,7 @@ fn attributes(catalog: &Catalog) -> Vec<Row> {
     for relation in RELATIONS.iter() {
         for (at, column) in relation.columns.iter().enumerate() {
             let row = attribute(relation.oid(), at + 1, &column.name, &column.sql_type);
-            rows.push(row.with("atttypid", number(super::server::type_oid(&column.type_name))));
+            rows.push(row.with("atttypid", number(super::types::type_oid(&column.type_name))));
         }
     }
     for table in catalog.tables.values() {
@@ -259,7 +259,7 @@ fn indexes(catalog: &Catalog) -> Vec<Row> {
             let zeros = || array((0..count).map(|_| number(0)));
             let classes = key.columns.iter().map(|name| {
                 let column = table.columns.iter().find(|column| column.name == *name);
-                number(column.map_or(0, |column| super::server::operator_class(&column.sql_type)))
+                number(column.map_or(0, |column| super::types::operator_class(&column.sql_type)))
             });
             rows.push(Row::of([
                 ("indexrelid", number(key.oid)),
@@ -383,6 +383,7 @@ fn functions(catalog: &Catalog) -> Vec<Row> {
         Kind::Is(sql_type) => sql_type.oid(),
         Kind::Any => 2276,
         Kind::Element => 2283,
+        Kind::Enumeration => 3500,
         Kind::Array => 2277,
         Kind::NonArray => 2776,
         Kind::Compatible => 5077,

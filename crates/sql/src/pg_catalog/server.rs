@@ -1,4 +1,4 @@
-//! Types, roles, databases, settings, sessions and locks as `pg_catalog` shows them.
+//! Roles, databases, settings, sessions and locks as `pg_catalog` shows them.
 
 use super::row::{Row, number, text, truth};
 use super::{DATABASE, DATABASE_OWNER, PG_CATALOG, ROLE};
@@ -6,108 +6,16 @@ use crate::catalog::Catalog;
 use crate::catalog::extension::{self, EXTENSIONS};
 use crate::functions::Environment;
 use crate::session_facts::{HeldLock, LockedThing};
-use crate::sql_type::SqlType;
 use fabius_value::Value;
-use std::sync::LazyLock;
-
-/// A type of PostgreSQL.
-struct Type {
-    oid: u32,
-    name: &'static str,
-    length: i64,
-    is_by_value: bool,
-    kind: &'static str,
-    category: &'static str,
-    is_preferred: bool,
-    element: u32,
-    array: u32,
-    input: &'static str,
-    output: &'static str,
-    alignment: &'static str,
-    storage: &'static str,
-    collation: u32,
-    base: u32,
-    namespace: u32,
-}
-
-static TYPES: LazyLock<Vec<Type>> = LazyLock::new(|| {
-    let parsed = include_str!("types.txt").lines().filter_map(|line| {
-        let words: Vec<&'static str> = line.split(' ').collect();
-        let word = |at: usize| words.get(at).copied().unwrap_or_default();
-        Some(Type {
-            oid: word(0).parse().ok()?,
-            name: word(1),
-            length: word(2).parse().ok()?,
-            is_by_value: word(3) == "true",
-            kind: word(4),
-            category: word(5),
-            is_preferred: word(6) == "true",
-            element: word(7).parse().ok()?,
-            array: word(8).parse().ok()?,
-            input: word(9),
-            output: word(10),
-            alignment: word(11),
-            storage: word(12),
-            collation: word(13).parse().ok()?,
-            base: word(14).parse().ok()?,
-            namespace: word(15).parse().ok()?,
-        })
-    });
-    parsed.collect()
-});
-
-/// The number of a type by its name in `pg_type`, or 0.
-pub fn type_oid(name: &str) -> u32 {
-    match name.strip_prefix('_') {
-        Some(element) => TYPES.iter().find(|known| known.name == element).map_or(0, |known| known.array),
-        None => TYPES.iter().find(|known| known.name == name).map_or(0, |known| known.oid),
-    }
-}
-
-/// How values of a type lie in a row: `typalign` and `typstorage`.
-pub fn layout(oid: u32) -> (&'static str, &'static str) {
-    TYPES.iter().find(|known| known.oid == oid).map_or(("i", "x"), |known| (known.alignment, known.storage))
-}
-
-/// Whether a type is of `information_schema`.
-pub fn is_standard_type(oid: u32) -> bool {
-    TYPES
-        .iter()
-        .any(|known| known.namespace == super::INFORMATION_SCHEMA && [known.oid, known.array].contains(&oid))
-}
-
-/// The name of a type by its number.
-pub fn type_name(oid: u32) -> Option<String> {
-    TYPES.iter().find_map(|known| match oid {
-        _ if known.oid == oid => Some(known.name.to_string()),
-        _ if known.array == oid && oid != 0 => Some(format!("{}[]", known.name)),
-        _ => None,
-    })
-}
 
 /// The rows of a relation; `None` if it is not about these.
 pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
     let session = environment.session.as_ref();
     Some(match name {
-        "pg_type" => types(),
         "pg_am" => [(2, "heap", "t"), (403, "btree", "i"), (405, "hash", "i")]
             .into_iter()
             .map(|(oid, name, kind)| {
                 Row::of([("oid", number(oid)), ("amname", text(name)), ("amtype", text(kind))])
-            })
-            .collect(),
-        "pg_opclass" => OPERATOR_CLASSES
-            .iter()
-            .map(|(oid, name, input)| {
-                Row::of([
-                    ("oid", number(*oid)),
-                    ("opcmethod", number(403)),
-                    ("opcname", text(*name)),
-                    ("opcnamespace", number(PG_CATALOG)),
-                    ("opcowner", number(ROLE)),
-                    ("opcintype", number(*input)),
-                    ("opcdefault", truth(true)),
-                ])
             })
             .collect(),
         "pg_collation" => [(100, "default", "d"), (950, "C", "c"), (951, "POSIX", "c")]
@@ -321,117 +229,6 @@ fn lock(lock: &HeldLock) -> Row {
         ("fastpath", truth(false)),
         ("waitstart", lock.waits_since_us.map_or(Value::Null, Value::Timestamp)),
     ])
-}
-
-/// Operator classes of B-tree indexes: number, name, type.
-const OPERATOR_CLASSES: &[(u32, &str, u32)] = &[
-    (424, "bool_ops", 16),
-    (428, "bytea_ops", 17),
-    (434, "date_ops", 1082),
-    (1972, "float4_ops", 700),
-    (3123, "float8_ops", 701),
-    (1979, "int2_ops", 21),
-    (1978, "int4_ops", 23),
-    (3124, "int8_ops", 20),
-    (3125, "numeric_ops", 1700),
-    (1981, "oid_ops", 26),
-    (3126, "text_ops", 25),
-    (3128, "timestamp_ops", 1114),
-    (3127, "timestamptz_ops", 1184),
-    (1996, "time_ops", 1083),
-    (2968, "uuid_ops", 2950),
-    (426, "bpchar_ops", 1042),
-];
-
-/// The number of the operator class of a type's B-tree indexes, or 0.
-pub fn operator_class(sql_type: &SqlType) -> u32 {
-    let oid = match sql_type {
-        SqlType::VarChar(_) | SqlType::Name => 25,
-        other => other.oid(),
-    };
-    OPERATOR_CLASSES.iter().find(|(_, _, input)| *input == oid).map_or(0, |(class, ..)| *class)
-}
-
-fn types() -> Vec<Row> {
-    let mut rows = Vec::new();
-    for known in TYPES.iter() {
-        let base = Row::of([
-            ("typowner", number(ROLE)),
-            ("typisdefined", truth(true)),
-            ("typdelim", text(",")),
-            ("typtypmod", number(-1)),
-            ("typnamespace", number(known.namespace)),
-        ]);
-        rows.push(
-            base.with("oid", number(known.oid))
-                .with("typname", text(known.name))
-                .with("typlen", number(known.length))
-                .with("typbyval", truth(known.is_by_value))
-                .with("typtype", text(known.kind))
-                .with("typcategory", text(known.category))
-                .with("typispreferred", truth(known.is_preferred))
-                .with("typelem", number(known.element))
-                .with("typarray", number(known.array))
-                .with("typinput", number(function_oid(known.input)))
-                .with("typoutput", number(function_oid(known.output)))
-                .with("typreceive", number(0))
-                .with("typalign", text(known.alignment))
-                .with("typstorage", text(known.storage))
-                .with("typcollation", number(known.collation))
-                .with("typbasetype", number(known.base)),
-        );
-        if known.array != 0 {
-            rows.push(Row::of([
-                ("oid", number(known.array)),
-                ("typname", text(format!("_{}", known.name))),
-                ("typnamespace", number(known.namespace)),
-                ("typowner", number(ROLE)),
-                ("typlen", number(-1)),
-                ("typtype", text("b")),
-                ("typcategory", text("A")),
-                ("typisdefined", truth(true)),
-                ("typdelim", text(",")),
-                ("typtypmod", number(-1)),
-                ("typelem", number(known.oid)),
-                ("typinput", number(ARRAY_IN)),
-                ("typoutput", number(ARRAY_OUT)),
-                ("typalign", text(if known.alignment == "d" { "d" } else { "i" })),
-                ("typstorage", text("x")),
-                ("typcollation", number(known.collation)),
-            ]));
-        }
-    }
-    rows
-}
-
-/// The numbers of `array_in` and `array_out`.
-const ARRAY_IN: u32 = 750;
-const ARRAY_OUT: u32 = 751;
-
-/// A number for an input or output function, by which its name is found again; 0 if there is none.
-pub fn function_oid(name: &str) -> u32 {
-    match name {
-        "array_in" => return ARRAY_IN,
-        "array_out" => return ARRAY_OUT,
-        _ => {}
-    }
-    // Not those of PostgreSQL, which nothing calls: only the names are asked for.
-    let at = TYPES.iter().position(|known| known.input == name || known.output == name);
-    at.map_or(0, |at| {
-        5000 + 2 * at as u32 + u32::from(TYPES.get(at).is_some_and(|known| known.output == name))
-    })
-}
-
-/// The name of an input or output function by its number.
-pub fn function_name(oid: u32) -> Option<String> {
-    match oid {
-        ARRAY_IN => return Some("array_in".into()),
-        ARRAY_OUT => return Some("array_out".into()),
-        _ => {}
-    }
-    let at = oid.checked_sub(5000)?;
-    let known = TYPES.get(at as usize / 2)?;
-    Some(if at % 2 == 0 { known.input } else { known.output }.to_string())
 }
 
 fn extensions(catalog: &Catalog) -> Vec<Row> {

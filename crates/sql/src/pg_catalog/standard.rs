@@ -204,12 +204,17 @@ fn tables(catalog: &Catalog, database: &str) -> Vec<Row> {
 fn typed(row: Row, database: &str, sql_type: &SqlType) -> Row {
     let name = match sql_type {
         SqlType::Array(_) => "ARRAY".to_string(),
+        SqlType::Enumeration(_) => "USER-DEFINED".to_string(),
         other => other.to_string().split('(').next().unwrap_or_default().to_string(),
+    };
+    let schema = match sql_type.innermost() {
+        SqlType::Enumeration(of) => of.schema.clone(),
+        _ => "pg_catalog".to_string(),
     };
     let row = row
         .with("data_type", text(name))
         .with("udt_catalog", text(database))
-        .with("udt_schema", text("pg_catalog"))
+        .with("udt_schema", text(schema))
         .with("udt_name", text(sql_type.internal_name()));
     let digits = |row: Row, precision: i64, radix: i64, scale: Option<i64>| {
         row.with("numeric_precision", number(precision))

@@ -60,7 +60,7 @@ pub fn named(tree: &ast::DataType, catalog: &Catalog) -> Result<Named> {
             return Ok(row(table));
         }
     }
-    SqlType::from_ast(tree).map(Named::Scalar)
+    catalog.type_of(tree).map(Named::Scalar)
 }
 
 /// An identifier as it compares.

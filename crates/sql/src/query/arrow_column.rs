@@ -29,7 +29,7 @@ pub fn arrow_type(sql_type: &SqlType) -> DataType {
         SqlType::Boolean => DataType::Boolean,
         SqlType::SmallInt => DataType::Int16,
         SqlType::Int => DataType::Int32,
-        SqlType::BigInt | SqlType::Oid | SqlType::Time => DataType::Int64,
+        SqlType::BigInt | SqlType::Oid | SqlType::Time | SqlType::Enumeration(_) => DataType::Int64,
         SqlType::Real | SqlType::Double => DataType::Float64,
         SqlType::Numeric(_) => DataType::Decimal128(38, sql_type.scale() as i8),
         SqlType::Bytea | SqlType::Uuid => DataType::Binary,
@@ -75,7 +75,7 @@ pub fn column<'a>(values: impl ExactSizeIterator<Item = &'a Value>, sql_type: &S
             });
             Arc::new(builder.finish())
         }
-        SqlType::BigInt | SqlType::Oid | SqlType::Time => {
+        SqlType::BigInt | SqlType::Oid | SqlType::Time | SqlType::Enumeration(_) => {
             let mut builder = Int64Builder::with_capacity(n);
             values.for_each(|value| builder.append_option(value.as_integer()));
             Arc::new(builder.finish())

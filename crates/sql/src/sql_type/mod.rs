@@ -3,12 +3,15 @@
 //! Storage knows fewer types than PostgreSQL does; each SQL type has one storage type that keeps its values
 //! and their order. Object identifiers are PostgreSQL's (`pg_type.oid`), which clients know by heart.
 
+mod enumeration;
 mod name;
 mod numeric;
 
+pub use enumeration::{Enumeration, Label};
 pub use numeric::{FREE_SCALE, QUOTIENT};
 
 use fabius_value::DataType;
+use std::sync::Arc;
 
 /// A SQL type with its modifiers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -55,6 +58,8 @@ pub enum SqlType {
     Json,
     /// `jsonb`: stored as PostgreSQL prints it.
     JsonB,
+    /// An enumeration: stored as the number of a label.
+    Enumeration(Arc<Enumeration>),
     /// An array: stored as its text.
     Array(Box<SqlType>),
     /// What a function without a result returns.
@@ -70,7 +75,7 @@ impl SqlType {
             SqlType::Boolean => DataType::Boolean,
             SqlType::SmallInt => DataType::SmallInt,
             SqlType::Int => DataType::Int,
-            SqlType::BigInt | SqlType::Oid | SqlType::Time => DataType::BigInt,
+            SqlType::BigInt | SqlType::Oid | SqlType::Time | SqlType::Enumeration(_) => DataType::BigInt,
             SqlType::Real | SqlType::Double => DataType::Double,
             SqlType::Numeric(Some((precision, scale))) => {
                 DataType::Numeric { precision: *precision, scale: *scale }

@@ -52,19 +52,24 @@ impl SqlType {
     pub fn oid(&self) -> u32 {
         match self {
             SqlType::Array(element) => element.array_oid(),
+            SqlType::Enumeration(of) => of.oid,
             other => other.number().map_or(705, |number| number.2),
         }
     }
 
     /// `pg_type.typarray`: the number of the type's arrays, 0 if it has none.
     pub fn array_oid(&self) -> u32 {
-        self.number().map_or(0, |number| number.3)
+        match self {
+            SqlType::Enumeration(of) => of.array_oid,
+            other => other.number().map_or(0, |number| number.3),
+        }
     }
 
     /// `pg_type.typname`: `int4`, `_int4`.
     pub fn internal_name(&self) -> String {
         match self {
             SqlType::Array(element) => format!("_{}", element.internal_name()),
+            SqlType::Enumeration(of) => of.name.clone(),
             other => other.number().map_or("unknown", |number| number.1).to_string(),
         }
     }
@@ -100,6 +105,7 @@ impl SqlType {
             SqlType::Boolean => 1,
             SqlType::SmallInt => 2,
             SqlType::Int | SqlType::Oid | SqlType::Real | SqlType::Date | SqlType::Void => 4,
+            SqlType::Enumeration(_) => 4,
             SqlType::BigInt | SqlType::Double | SqlType::Time | SqlType::Timestamp | SqlType::TimestampTz => {
                 8
             }
@@ -309,6 +315,7 @@ impl fmt::Display for SqlType {
             SqlType::Uuid => "uuid",
             SqlType::Json => "json",
             SqlType::JsonB => "jsonb",
+            SqlType::Enumeration(of) => return f.write_str(&of.shown()),
             SqlType::Array(element) => return write!(f, "{element}[]"),
             SqlType::Void => "void",
             SqlType::Unknown => "unknown",

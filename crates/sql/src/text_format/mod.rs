@@ -130,6 +130,9 @@ pub fn write(value: &Value, sql_type: &SqlType, style: &TextStyle, out: &mut Vec
         (Value::Date(days), _) => moment_text::write_date(*days, out),
         (Value::Timestamp(micros), SqlType::TimestampTz) => zone::write_zoned(*micros, style.zone, out),
         (Value::Timestamp(micros), _) => moment_text::write_timestamp(*micros, out),
+        (Value::BigInt(number), SqlType::Enumeration(of)) => {
+            out.extend_from_slice(of.word(*number).unwrap_or_default().as_bytes());
+        }
         (Value::BigInt(micros), SqlType::Time) => moment_text::write_time(*micros, out),
         // A Vec takes whatever is written.
         (other, _) => drop(write!(out, "{other}")),

@@ -58,6 +58,7 @@ pub fn read(text: &str, sql_type: &SqlType, style: &TextStyle, fit: Fit) -> Resu
             moment(read, "timestamp with time zone")
         }
         SqlType::Interval => interval::read(text).map(|interval| interval::write(interval).into()),
+        SqlType::Enumeration(of) => of.number(text).map(Value::BigInt),
         SqlType::Array(element) => {
             let elements = super::array_literal::elements(text)?.into_iter();
             let rows = elements.map(|text| {

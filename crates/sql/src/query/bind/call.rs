@@ -183,7 +183,7 @@ impl Binder<'_> {
         let mut element = SqlType::Unknown;
         for (argument, kind) in arguments.iter().zip(&kinds) {
             let sql_type = match (kind, &argument.sql_type) {
-                (Kind::Element | Kind::Compatible, sql_type) => sql_type,
+                (Kind::Element | Kind::Enumeration | Kind::Compatible, sql_type) => sql_type,
                 (Kind::Array | Kind::CompatibleArray, SqlType::Array(inner)) => inner,
                 _ => continue,
             };
@@ -194,7 +194,7 @@ impl Binder<'_> {
             let candidate = argument.candidate();
             element = match kind {
                 _ if *candidate.sql_type != SqlType::Unknown => element,
-                Kind::Element | Kind::Compatible => beside_unknown(element, &candidate),
+                Kind::Element | Kind::Enumeration | Kind::Compatible => beside_unknown(element, &candidate),
                 // What an array's text says of its elements is known when it is read.
                 Kind::Array | Kind::CompatibleArray => {
                     beside_unknown(element, &Candidate { text: None, ..candidate })
@@ -220,7 +220,7 @@ impl Binder<'_> {
                 }
                 Kind::Is(sql_type) => self.coerce(argument, sql_type)?,
                 Kind::Any | Kind::NonArray => self.known(argument)?,
-                Kind::Element | Kind::Compatible => self.coerce(argument, &element)?,
+                Kind::Element | Kind::Enumeration | Kind::Compatible => self.coerce(argument, &element)?,
                 Kind::Array | Kind::CompatibleArray => {
                     self.coerce(argument, &SqlType::Array(Box::new(element.clone())))?
                 }
@@ -229,7 +229,9 @@ impl Binder<'_> {
         let returns = returns.unwrap_or_else(|| match &definition.returns {
             Kind::Is(SqlType::Numeric(None)) => numeric_returned(&definition.name, &settled),
             Kind::Is(sql_type) => sql_type.clone(),
-            Kind::Element | Kind::Compatible | Kind::Any | Kind::NonArray => element.clone(),
+            Kind::Element | Kind::Enumeration | Kind::Compatible | Kind::Any | Kind::NonArray => {
+                element.clone()
+            }
             Kind::Array | Kind::CompatibleArray => SqlType::Array(Box::new(element.clone())),
         });
         let call = Call {

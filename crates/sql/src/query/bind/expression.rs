@@ -6,6 +6,7 @@ use super::scope::unknown;
 use super::subquery::nested;
 use super::{Binder, Flavor, Typed, folded};
 use crate::analysis::{self, BackEnd, Choice, Comparison, Like, Many, Named, Sense};
+use crate::catalog::Catalog;
 use crate::functions::Definition;
 use crate::functions::operator::Operation;
 use crate::functions::resolution::{Argument, Unresolved};
@@ -30,6 +31,10 @@ impl BackEnd for Binder<'_> {
 
     fn declined(&self, what: String) -> Error {
         unsupported(format!("{what} is not supported"))
+    }
+
+    fn catalog(&self) -> &Catalog {
+        &self.environment.catalog
     }
 
     fn bounded(&self, _: Many, _: usize) -> Result<()> {

@@ -261,7 +261,7 @@ impl Binder<'_> {
         let mut columns = Vec::new();
         for column in alias.map(|alias| alias.columns.as_slice()).unwrap_or_default() {
             let Some(data_type) = &column.data_type else { continue };
-            let (field, sql_type) = (folded(&column.name), SqlType::from_ast(data_type)?);
+            let (field, sql_type) = (folded(&column.name), self.environment.catalog.type_of(data_type)?);
             let key = super::scope::unknown(&field);
             let kind = super::scope::unknown(match sql_type {
                 SqlType::Json | SqlType::JsonB => "json",

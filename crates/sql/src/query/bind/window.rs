@@ -31,8 +31,10 @@ impl Binder<'_> {
         let mut has_distances = true;
         for key in &spec.order_by {
             let typed = self.sort_value(&key.expr)?;
-            has_distances &=
-                !matches!(typed.sql_type, SqlType::Uuid | SqlType::Bytea | SqlType::Boolean | SqlType::JsonB);
+            has_distances &= !matches!(
+                typed.sql_type,
+                SqlType::Uuid | SqlType::Bytea | SqlType::Boolean | SqlType::JsonB | SqlType::Enumeration(_)
+            );
             order_by.push(sort_of(typed, &key.options));
         }
         let has_offset = spec.window_frame.as_ref().is_some_and(has_offset);
