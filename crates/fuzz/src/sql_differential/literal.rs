@@ -31,7 +31,7 @@ impl Literal {
 
     /// Whether its type is known, so that a parameter means the same. A parameter of `char(n)` is `text` (`known.rs`).
     pub fn can_be_parameter(&self) -> bool {
-        !self.is_bare && self.of != ValueType::Char
+        !self.is_bare && !matches!(self.of, ValueType::Char | ValueType::Mood)
     }
 
     /// How it is written.

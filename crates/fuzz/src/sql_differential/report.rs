@@ -306,6 +306,7 @@ fn lines(shown: &super::session::Shown, sorted: bool) -> String {
 fn letter(oid: u32) -> char {
     match oid {
         16 => 'B',
+        16_384.. => 'W',
         21 => 'S',
         23 => 'I',
         20 => 'L',

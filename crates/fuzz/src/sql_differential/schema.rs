@@ -58,6 +58,7 @@ const MANY_ROWS: usize = 60;
 impl Schema {
     pub fn random(random: &mut Random) -> Schema {
         let mut schema = Schema::default();
+        schema.setup.extend(ValueType::ALL.iter().filter_map(|of| of.definition()).map(Node::text));
         let types: Vec<ValueType> = NAMES.iter().map(|_| column_type(random)).collect();
         let key_types = [key_type(random), key_type(random)];
         let large = if random.chance(1, 8) { random.index(4) } else { usize::MAX };

@@ -24,12 +24,13 @@ pub enum ValueType {
     Jsonb,
     Ints,
     Texts,
+    Mood,
 }
 
 use ValueType::*;
 
 impl ValueType {
-    pub const ALL: [ValueType; 21] = [
+    pub const ALL: [ValueType; 22] = [
         SmallInt,
         Int,
         BigInt,
@@ -51,6 +52,7 @@ impl ValueType {
         Jsonb,
         Ints,
         Texts,
+        Mood,
     ];
 
     /// Types that most columns have, as most of what goes wrong does not need others.
@@ -81,6 +83,7 @@ impl ValueType {
             Jsonb => "jsonb",
             Ints => "int[]",
             Texts => "text[]",
+            Mood => "mood",
         }
     }
 
@@ -108,6 +111,8 @@ impl ValueType {
             Jsonb => 3802,
             Ints => 1007,
             Texts => 1009,
+            // Whatever it is: a parameter says it in the statement.
+            Mood => 0,
         }
     }
 
@@ -162,8 +167,14 @@ impl ValueType {
                 "-2.75",
             ],
             Ints => &["{}", "{1}", "{1,2,3}", "{2,NULL}", "{3,1}"],
+            Mood => &["ok", "sad", "happy", "over the moon"],
             Texts => &["{}", "{a}", "{a,b}", "{b,NULL,a}", "{foo}"],
         }
+    }
+
+    /// The statement that defines it, if it is no type of SQL's own. Its labels are not in the order of their letters.
+    pub fn definition(self) -> Option<&'static str> {
+        (self == Mood).then_some("CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy', 'over the moon')")
     }
 
     /// Whether `=` and `DISTINCT` know it.

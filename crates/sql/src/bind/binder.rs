@@ -75,7 +75,7 @@ pub struct Binder<'a> {
     pub(super) in_list: Option<(String, usize)>,
     /// References of a table to itself that are checked when a statement has written all its rows.
     pub(super) own_references: Vec<OwnReference>,
-    /// Whether the loop being built keeps a limit itself.
+    /// Whether the loop whose body is built next keeps a limit itself.
     pub(super) limited: bool,
     /// Whether a list is bound again, for what is wrong with it: what is within it is not bound a third time.
     pub(super) tells_wrong: bool,

@@ -290,6 +290,7 @@ impl<'a> Binder<'a> {
     /// Reaches one more relation, all that can be decided being so.
     fn reach_row(&mut self, from: &mut From, reached: u64, body: &mut Body<'_, 'a>) -> Bind<()> {
         if reached.count_ones() as usize == self.scope().relations.len() {
+            self.limited = from.found.is_limited;
             return body(self);
         }
         let (at, access) = self.next_relation(from, reached)?;
@@ -459,7 +460,6 @@ impl<'a> Binder<'a> {
             from.found.is_limited = from.limit.is_some();
         }
         let limited = from.found.is_limited;
-        self.limited = limited;
         let (block, ()) =
             self.nested(|binder| binder.repeated(|binder| binder.reach_next(from, reached | 1 << at, body)))?;
         from.found.is_limited = limited;

@@ -67,7 +67,14 @@ impl Binder<'_> {
         right: Bound,
     ) -> Bind<(Bound, Bound)> {
         let [Kind::Is(of_left), Kind::Is(_)] = operator.parameters.as_slice() else {
-            return beyond("comparing arrays");
+            let of = [&left, &right].into_iter().find(|bound| !bound.is_unknown());
+            return match of.map(|bound| bound.sql_type.clone()) {
+                Some(of @ SqlType::Enumeration(_)) => {
+                    let left = self.convert(left, &of, Context::Implicit)?;
+                    Ok((left, self.convert(right, &of, Context::Implicit)?))
+                }
+                _ => beyond("comparing arrays"),
+            };
         };
         if matches!(of_left, SqlType::Interval | SqlType::JsonB) {
             return beyond(format!("comparing values of type {of_left}"));

@@ -181,12 +181,14 @@ impl<'a> Binder<'a> {
             let mut counts = false;
             let looped = binder.nested(|binder| {
                 binder.loops(&mut from, &mut |binder| {
+                    // Before what is within has loops of its own.
+                    let is_limited = std::mem::take(&mut binder.limited);
                     let (names, values) = binder.projection(select)?;
                     columns = Some(names.clone());
                     if !needs_window {
                         return body(binder, &names, values);
                     }
-                    if std::mem::take(&mut binder.limited) && window.offset.is_none() {
+                    if is_limited && window.offset.is_none() {
                         return body(binder, &names, values);
                     }
                     counts = true;
