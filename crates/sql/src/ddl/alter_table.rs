@@ -6,12 +6,11 @@ use super::generated::{mentions, refuse_change};
 use super::storage::Filling;
 use super::{depended_on, not_supported};
 use crate::catalog::store::{Change, Object};
-use crate::catalog::{Identity, ObjectName, Table, folded, parts};
+use crate::catalog::{Identity, ObjectName, Table, View, folded, parts};
 use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
 use crate::parse::command::SequenceOptions;
 use crate::parse::written::{quoted, quoted_object};
-use crate::sql_type::SqlType;
 use fabius_value::{DataType, Error, Result, SqlState, Value};
 use sqlparser::ast::{self, AlterColumnOperation as Change_, AlterTableOperation as Operation};
 
@@ -29,6 +28,7 @@ impl Connection {
         let before = self.table_to_change(&alter.name).await?;
         let mut after = before.clone();
         let mut filling = Filling::default();
+        let before = self.convert_columns(&before, &alter.operations, &mut filling).await?;
         for operation in &alter.operations {
             self.alter(&before, &mut after, operation, &mut filling).await?;
         }
@@ -47,6 +47,9 @@ impl Connection {
             after.foreign_keys.iter().filter(|key| !before.foreign_keys.contains(key)).cloned().collect();
         self.put_table(after.clone());
         self.fill_generated(&before, &after).await?;
+        if alter.operations.iter().any(changes_default) {
+            self.try_definitions(&after).await?;
+        }
         for check in added_checks {
             self.verify_check(&after, &check.name, &check.condition).await?;
         }
@@ -308,35 +311,14 @@ impl Connection {
                 table.columns[place].sequence = None;
                 table.columns[place].identity = None;
             }
-            Change_::SetDataType { data_type, using, .. } => {
-                let sql_type = self.catalog().type_of(data_type)?;
-                if sql_type.storage().is_none() {
-                    return Err(not_supported(format!("a column of type {sql_type}")));
+            Change_::SetDataType { data_type, .. } => {
+                let is_used = |view: &std::sync::Arc<View>| mentions(&view.query, name);
+                if super::drop::views_of(&self.catalog(), &table.name).iter().any(is_used) {
+                    return Err(not_supported("altering the type of a column that a view uses"));
                 }
-                let is_plain = using.as_ref().is_none_or(|expression| match bare(expression) {
-                    ast::Expr::Cast { expr, .. } => {
-                        matches!(bare(expr), ast::Expr::Identifier(ident) if folded(ident) == name)
-                    }
-                    ast::Expr::Identifier(ident) => folded(ident) == name,
-                    _ => false,
-                });
-                if !is_plain {
-                    return Err(not_supported("USING with other than a cast of the column"));
-                }
-                let before = &table.columns[place].sql_type;
-                if *before != sql_type && (before.is_kept_as_text() || sql_type.is_kept_as_text()) {
-                    return Err(not_supported(format!("changing a column of type {before} to {sql_type}")));
-                }
-                if using.is_none() && !assigns(&table.columns[place].sql_type, &sql_type) {
-                    return Err(Error::new(
-                        SqlState::DATATYPE_MISMATCH,
-                        format!("column \"{name}\" cannot be cast automatically to type {sql_type}"),
-                    )
-                    .with_hint(format!("You might need to specify \"USING {name}::{sql_type}\".")));
-                }
-                // The column that it was is still there under its name.
+                // The column that it was, or the one beside it, is there until all is done.
                 filling.renamed.entry(name.to_string()).or_insert_with(|| name.to_string());
-                table.columns[place].sql_type = sql_type;
+                table.columns[place].sql_type = self.catalog().type_of(data_type)?;
             }
             Change_::AddGenerated { generated_as, sequence_options } => {
                 let options = read_options(sequence_options.as_deref().unwrap_or_default())?;
@@ -525,18 +507,10 @@ fn stored_form(table: &Table) -> Option<String> {
     super::storage::definition(&named_alike).ok()
 }
 
-/// Whether a type's values go into a column of another without `USING`.
-fn assigns(from: &SqlType, to: &SqlType) -> bool {
-    use SqlType as T;
-    let is_number =
-        |t: &T| matches!(t, T::SmallInt | T::Int | T::BigInt | T::Real | T::Double | T::Numeric(_) | T::Oid);
-    let is_text = |t: &T| matches!(t, T::Text | T::VarChar(_) | T::Char(_) | T::Name);
-    let is_moment = |t: &T| matches!(t, T::Date | T::Timestamp | T::TimestampTz);
-    from == to
-        || (is_number(from) && is_number(to))
-        || is_text(to)
-        || (is_moment(from) && is_moment(to))
-        || matches!((from, to), (T::Json, T::JsonB) | (T::JsonB, T::Json))
+/// Whether a column's default, or what it has to become, may be another.
+fn changes_default(operation: &Operation) -> bool {
+    let Operation::AlterColumn { op, .. } = operation else { return false };
+    matches!(op, Change_::SetDefault { .. } | Change_::SetDataType { .. })
 }
 
 fn no_constraint(name: &str, table: &Table) -> Error {
@@ -565,14 +539,6 @@ fn renamed(sql: &str, old: &str, new: &str) -> Result<String> {
     }
     out.push_str(sql.get(last..).unwrap_or_default());
     Ok(out)
-}
-
-/// An expression without the parentheses around it.
-fn bare(expression: &ast::Expr) -> &ast::Expr {
-    match expression {
-        ast::Expr::Nested(inner) => bare(inner),
-        other => other,
-    }
 }
 
 fn rename_constraint(table: &mut Table, old: &str, new: String) -> Result<()> {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `create_table` | `CREATE TABLE`, with its constraints |
 //! | `alter_table` | `ALTER TABLE`: a table's next form, and its rows brought over |
+//! | `column_type` | `ALTER COLUMN ... TYPE`: what values become |
 //! | `comment` | `COMMENT ON`, and where comments go |
 //! | `enumeration` | `CREATE TYPE ... AS ENUM`, `ALTER TYPE`, `DROP TYPE` |
 //! | `extension` | `CREATE EXTENSION`, `DROP EXTENSION` |
@@ -18,6 +19,7 @@
 //! whatever it defines anew it holds exclusively.
 
 mod alter_table;
+mod column_type;
 mod comment;
 mod create_table;
 mod drop;
