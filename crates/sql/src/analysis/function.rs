@@ -47,7 +47,11 @@ fn null_if<E: BackEnd>(end: &mut E, arguments: Vec<E::Value>) -> Result<E::Value
         // No type has characters of any length that are padded to none.
         Kind::Is(SqlType::Char(_)) => end.converted(value, &SqlType::Text)?,
         Kind::Is(sql_type) => end.converted(value, sql_type)?,
-        Kind::Array if *own != SqlType::Unknown => value,
+        Kind::Array | Kind::Enumeration if *own != SqlType::Unknown => value,
+        Kind::Enumeration => {
+            let of = E::argument_of(&other).sql_type.clone();
+            end.converted(value, &of)?
+        }
         _ => end.converted(value, &SqlType::Text)?,
     };
     let equal = infix(end, value.clone(), "=", other)?;
