@@ -8,12 +8,18 @@ use super::scope::{Relation, Row};
 use super::stop::{Bind, Place, beyond};
 use super::tree;
 use crate::catalog::Table;
+use crate::parse::spelling::TARGET;
+use crate::parse::tokens::Tokens;
 use fabius_program::syntax::tree::Expression;
 use fabius_value::DataType;
 use sqlparser::ast;
+use sqlparser::tokenizer::Token;
+use std::collections::BTreeSet;
 
 /// The field that says whether a row was written.
 const IS_WRITTEN: &str = "is_written";
+
+const NO_ARBITER: &str = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
 
 /// What inserts the row, as a block of its own.
 type Inserting<'i, 'a> =
@@ -178,6 +184,14 @@ impl<'a> Binder<'a> {
         match &conflict.conflict_target {
             None => Ok(keys().map(|key| key.columns.clone()).collect()),
             Some(ast::ConflictTarget::Columns(names)) => {
+                if let [name] = names.as_slice()
+                    && let Some(written) = name.value.strip_prefix(TARGET)
+                {
+                    return match written_arbiter(table, written)? {
+                        Some(key) => Ok(vec![key]),
+                        None => self.fail(b"42P10", NO_ARBITER, Place::none()),
+                    };
+                }
                 let mut columns = Vec::new();
                 for name in names {
                     let at = self.target_ident(table, name)?;
@@ -189,10 +203,7 @@ impl<'a> Binder<'a> {
                 };
                 match keys().map(|key| key.columns.clone()).find(same) {
                     Some(key) => Ok(vec![key]),
-                    None => {
-                        let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
-                        self.fail(b"42P10", message, Place::none())
-                    }
+                    None => self.fail(b"42P10", NO_ARBITER, Place::none()),
                 }
             }
             Some(ast::ConflictTarget::OnConstraint(name)) => {
@@ -208,6 +219,39 @@ impl<'a> Binder<'a> {
             }
         }
     }
+}
+
+/// The key that a target of `ON CONFLICT` with expressions or a condition means: the columns of the first that has the
+/// same keys, and the same rows if not all.
+fn written_arbiter(table: &Table, target: &str) -> Bind<Option<Vec<String>>> {
+    let normal = |text: &str| -> Result<String, fabius_value::Error> {
+        let mut expression = Tokens::of(text)?.read(|parser| parser.parse_expr())?;
+        while let ast::Expr::Nested(inner) = expression {
+            expression = *inner;
+        }
+        Ok(expression.to_string().to_lowercase())
+    };
+    let mut tokens = Tokens::of(target)?;
+    let keys = tokens.take(|parser| {
+        parser.expect_token(&Token::LParen)?;
+        let keys = parser.parse_comma_separated(|parser| parser.parse_expr())?;
+        parser.expect_token(&Token::RParen)?;
+        Ok(keys.iter().map(ToString::to_string).collect::<Vec<_>>())
+    })?;
+    let keys = keys.iter().map(|key| normal(key)).collect::<Result<BTreeSet<_>, _>>()?;
+    let predicate = match tokens.accept(&["WHERE"]) {
+        true => Some(normal(tokens.rest())?),
+        false => None,
+    };
+    for key in table.primary_key.iter().chain(&table.unique) {
+        let own = key.keys().map(normal).collect::<Result<BTreeSet<_>, _>>()?;
+        let of = key.written.as_ref().and_then(|written| written.predicate.as_deref());
+        let of = of.map(normal).transpose()?;
+        if own == keys && (of.is_none() || of == predicate) {
+            return Ok(Some(key.columns.clone()));
+        }
+    }
+    Ok(None)
 }
 
 impl Target<'_, '_, '_> {

@@ -278,7 +278,8 @@ fn key_in_words(names: &[String], values: &[Bound]) -> Option<Expression> {
 /// `Failing row contains (1, null).`; `None` for values that programs do not show as PostgreSQL does.
 pub(super) fn row_in_words(table: &Table, values: &[Bound]) -> Option<Expression> {
     let mut words = tree::text("Failing row contains (");
-    for (at, (value, column)) in values.iter().zip(&table.columns).enumerate() {
+    let seen = values.iter().zip(&table.columns).filter(|(_, column)| !column.is_hidden);
+    for (at, (value, column)) in seen.enumerate() {
         let differs = matches!(
             column.sql_type,
             SqlType::Bytea | SqlType::Uuid | SqlType::Time | SqlType::Char(_) | SqlType::Enumeration(_)

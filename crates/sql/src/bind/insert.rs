@@ -64,7 +64,7 @@ impl<'a> Binder<'a> {
         }
         let named = !columns.is_empty();
         if !named {
-            columns = (0..table.columns.len()).collect();
+            columns = (0..table.columns.len()).filter(|at| !table.columns[*at].is_hidden).collect();
         }
         let after = Afterwards { count, items: insert.returning.as_deref(), body: returning };
         let conflict = insert.on.as_ref();

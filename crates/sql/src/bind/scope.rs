@@ -76,6 +76,11 @@ impl Relation {
         }
     }
 
+    /// Whether a column is one that no user sees.
+    pub(super) fn is_unseen(&self, at: usize) -> bool {
+        self.table.as_ref().and_then(|table| table.columns.get(at)).is_some_and(|column| column.is_hidden)
+    }
+
     /// The place of a column.
     pub(super) fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|(column, _)| column == name)

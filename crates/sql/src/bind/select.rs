@@ -377,8 +377,8 @@ impl<'a> Binder<'a> {
             match item {
                 SelectItem::Wildcard(_) => {
                     for (at, relation) in relations.iter().enumerate() {
-                        let shown =
-                            (0..relation.columns.len()).filter(|column| !relation.hidden.contains(column));
+                        let shown = (0..relation.columns.len())
+                            .filter(|at| !relation.hidden.contains(at) && !relation.is_unseen(*at));
                         columns.extend(shown.map(|column| Some((at, column))));
                     }
                 }
@@ -472,7 +472,7 @@ impl<'a> Binder<'a> {
         values: &mut Vec<Bound>,
     ) -> Bind<()> {
         for (at, (name, _)) in relation.columns.iter().enumerate() {
-            if relation.hidden.contains(&at) && !hidden {
+            if relation.is_unseen(at) || relation.hidden.contains(&at) && !hidden {
                 continue;
             }
             let value = relation.value(at)?;

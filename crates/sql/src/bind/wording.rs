@@ -1,7 +1,29 @@
 //! Errors of programs in the words of SQL: a program knows tables of the storage, the client tables of SQL.
 
 use crate::catalog::{Catalog, Table};
-use fabius_value::{Error, SqlState};
+use crate::sql_type::SqlType;
+use crate::text_format::{TextStyle, cast_text};
+use fabius_value::{Error, SqlState, Value};
+
+/// `(a, b) = (1, 2)` as PostgreSQL writes it, and with what the user has declared the key as.
+fn key_in_words(key: &str, name: &str, table: &Table) -> String {
+    let Some((columns, values)) = key.split_once(" = ") else { return key.to_string() };
+    let declared = table.unique.iter().find(|key| key.name == name);
+    let columns = match declared.filter(|key| key.written.is_some()) {
+        Some(key) => format!("({})", key.keys().collect::<Vec<_>>().join(", ")),
+        None => columns.to_string(),
+    };
+    let single = table.key(name).filter(|key| key.columns.len() == 1);
+    let of = single.and_then(|key| table.column(&key.columns[0])).map(|column| &column.sql_type);
+    let number = values.trim_matches(['(', ')']).parse::<i64>();
+    match (of, number) {
+        // What is stored as a number is no number to users.
+        (Some(of @ (SqlType::Enumeration(_) | SqlType::Time)), Ok(number)) => {
+            format!("{columns}=({})", cast_text(&Value::BigInt(number), of, &TextStyle::default()))
+        }
+        _ => format!("{columns}={values}"),
+    }
+}
 
 /// The error with the names of SQL in it, and with the table, column and constraint that it is about.
 pub fn in_words(error: Error, catalog: &Catalog) -> Error {
@@ -28,7 +50,7 @@ pub fn in_words(error: Error, catalog: &Catalog) -> Error {
             _ => name.to_string(),
         };
         message = format!("duplicate key value violates unique constraint \"{name}\"");
-        detail = Some(format!("Key {} already exists.", key.replacen(" = ", "=", 1)));
+        detail = Some(format!("Key {} already exists.", key_in_words(key, &name, table)));
         constraint = Some(name);
     }
     if let Some(found) = &mut constraint

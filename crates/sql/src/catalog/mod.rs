@@ -122,6 +122,11 @@ impl Table {
         self.primary_key.iter().chain(&self.unique).chain(&self.indexes)
     }
 
+    /// The columns that users see.
+    pub fn visible(&self) -> impl Iterator<Item = &Column> {
+        self.columns.iter().filter(|column| !column.is_hidden)
+    }
+
     /// Whether any of its columns is generated.
     pub fn has_generated(&self) -> bool {
         self.columns.iter().any(|column| column.generated.is_some())
@@ -155,6 +160,9 @@ pub struct Column {
     /// `GENERATED ALWAYS AS (...) STORED`: the expression, as SQL.
     #[serde(default)]
     pub generated: Option<String>,
+    /// Whether it is there for a key that is not made of columns alone ([`Key::written`]), and no user sees it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_hidden: bool,
 }
 
 /// Who numbers an identity column.
@@ -177,6 +185,7 @@ impl Column {
             sequence: None,
             identity: None,
             generated: None,
+            is_hidden: false,
         }
     }
 
@@ -197,6 +206,26 @@ pub struct Key {
     pub columns: Vec<String>,
     /// Whether it was declared as a constraint, not as an index.
     pub is_constraint: bool,
+    /// What a unique index of expressions, or of some rows, was declared as. Its columns are hidden ones then, which
+    /// are generated: null where a row is not in the index.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written: Option<WrittenKey>,
+}
+
+/// A unique index as it was declared.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WrittenKey {
+    /// Columns and expressions, as SQL.
+    pub keys: Vec<String>,
+    /// Which rows the index has, as SQL; all without one.
+    pub predicate: Option<String>,
+}
+
+impl Key {
+    /// What it is made of, as SQL.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.written.as_ref().map_or(&self.columns, |written| &written.keys).iter().map(String::as_str)
+    }
 }
 
 /// A `CHECK` constraint.

@@ -123,7 +123,8 @@ impl WriteQuery {
         let Some(source) = &insert.source else {
             return Err(Error::new(SqlState::NOT_SUPPORTED, "this form of INSERT is not supported"));
         };
-        let mut places: Vec<usize> = (0..table.columns.len()).collect();
+        let mut places: Vec<usize> =
+            (0..table.columns.len()).filter(|at| !table.columns[*at].is_hidden).collect();
         if !insert.columns.is_empty() {
             places.clear();
             for name in &insert.columns {

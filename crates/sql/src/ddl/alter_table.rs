@@ -170,7 +170,7 @@ impl Connection {
     }
 
     pub(super) fn drop_column(&mut self, table: &mut Table, name: &str, cascade: bool) -> Result<()> {
-        let place = column_place(table, name)?;
+        column_place(table, name)?;
         let catalog = self.catalog();
         let dependents: Vec<String> = catalog
             .tables
@@ -208,6 +208,13 @@ impl Connection {
                 dependents.join("\n"),
             ));
         }
+        // Indexes that compute with it go with it.
+        let hidden: Vec<String> = super::generated::users(table, name)
+            .filter(|column| column.is_hidden)
+            .map(|column| column.name.clone())
+            .collect();
+        super::index::forget_unique(table, |key| key.columns.iter().any(|column| hidden.contains(column)));
+        let place = column_place(table, name)?;
         let users: Vec<String> =
             super::generated::users(table, name).map(|column| column.name.clone()).collect();
         if let (Some(user), false) = (users.first(), cascade) {
@@ -223,7 +230,7 @@ impl Connection {
         if table.primary_key.as_ref().is_some_and(|key| has(&key.columns)) {
             table.primary_key = None;
         }
-        table.unique.retain(|key| !has(&key.columns));
+        super::index::forget_unique(table, |key| has(&key.columns));
         table.indexes.retain(|key| !has(&key.columns));
         table.foreign_keys.retain(|key| !has(&key.columns));
         table.checks.retain(|check| !mentions(&check.condition, name));
@@ -243,6 +250,11 @@ impl Connection {
         }
         for generated in table.columns.iter_mut().filter_map(|column| column.generated.as_mut()) {
             *generated = renamed(generated, old, new)?;
+        }
+        for key in table.unique.iter_mut().filter_map(|key| key.written.as_mut()) {
+            for text in key.keys.iter_mut().chain(&mut key.predicate) {
+                *text = renamed(text, old, new)?;
+            }
         }
         table.columns[place].name = new.to_string();
         let rename = |columns: &mut Vec<String>| {

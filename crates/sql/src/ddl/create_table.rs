@@ -92,7 +92,7 @@ impl Connection {
         {
             let model = self.catalog().table(&like.name)?.clone();
             let with_defaults = matches!(like.defaults, Some(ast::CreateTableLikeDefaults::Including));
-            table.columns = model.columns.clone();
+            table.columns = model.visible().cloned().collect();
             for column in &mut table.columns {
                 (column.identity, column.generated, column.sequence) = (None, None, None);
                 if !with_defaults {
@@ -248,7 +248,9 @@ impl Connection {
             );
             return Err(Error::new(SqlState::SYNTAX_ERROR, message));
         }
-        table.columns.push(column);
+        // Behind those that users see are those that they do not.
+        let end = table.columns.iter().position(|column| column.is_hidden).unwrap_or(table.columns.len());
+        table.columns.insert(end, column);
         for (given, constraint) in constraints {
             match constraint {
                 ColumnConstraint::Primary => self.add_primary_key(table, given, vec![name.clone()])?,
@@ -349,7 +351,8 @@ impl Connection {
         }
         refuse_unordered(table, &columns)?;
         let name = self.key_name(table, name, &format!("{}_pkey", table.name.name))?;
-        table.primary_key = Some(Key { oid: self.database().new_oid(), name, columns, is_constraint: true });
+        table.primary_key =
+            Some(Key { oid: self.database().new_oid(), name, columns, is_constraint: true, written: None });
         Ok(())
     }
 
@@ -366,7 +369,8 @@ impl Connection {
         refuse_unordered(table, &columns)?;
         let end = if is_constraint { "key" } else { "idx" };
         let name = self.key_name(table, name, &format!("{}_{}_{end}", table.name.name, columns.join("_")))?;
-        table.unique.push(Key { oid: self.database().new_oid(), name, columns, is_constraint });
+        let oid = self.database().new_oid();
+        table.unique.push(Key { oid, name, columns, is_constraint, written: None });
         Ok(())
     }
 
@@ -482,7 +486,13 @@ impl Connection {
             let index = format!("{name}_idx");
             let name = self.key_name(table, None, &index)?;
             let oid = self.database().new_oid();
-            table.indexes.push(Key { oid, name, columns: columns.clone(), is_constraint: false });
+            table.indexes.push(Key {
+                oid,
+                name,
+                columns: columns.clone(),
+                is_constraint: false,
+                written: None,
+            });
         }
         table.foreign_keys.push(ForeignKey {
             name,

@@ -231,7 +231,7 @@ impl Connection {
         self.lock_all(&[LockKey::Relation(table.oid)], LockMode::AccessExclusive).await?;
         let before = (**self.catalog().tables.get(&table.name).unwrap_or(&Arc::new(table.clone()))).clone();
         let mut after = before.clone();
-        after.unique.retain(|key| key.name != index);
+        super::index::forget_unique(&mut after, |key| key.name == index);
         after.indexes.retain(|key| key.name != index);
         self.rebuild(&before, &mut after, &super::storage::Filling::default()).await?;
         self.put_table(after);

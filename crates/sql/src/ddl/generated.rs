@@ -42,10 +42,11 @@ pub(super) fn verify(table: &Table) -> Result<()> {
     for column in &table.columns {
         let Some(text) = &column.generated else { continue };
         let expression = crate::parse::tokens::Tokens::of(text)?.read(|parser| parser.parse_expr())?;
-        let outcome = ast::visit_expressions(&expression, |part| match wrong(table, part) {
-            None => ControlFlow::Continue(()),
-            Some(error) => ControlFlow::Break(error),
-        });
+        let outcome =
+            ast::visit_expressions(&expression, |part| match wrong(table, part, column.is_hidden) {
+                None => ControlFlow::Continue(()),
+                Some(error) => ControlFlow::Break(error),
+            });
         if let ControlFlow::Break(error) = outcome {
             return Err(error);
         }
@@ -53,7 +54,7 @@ pub(super) fn verify(table: &Table) -> Result<()> {
     Ok(())
 }
 
-fn wrong(table: &Table, part: &ast::Expr) -> Option<Error> {
+fn wrong(table: &Table, part: &ast::Expr, is_hidden: bool) -> Option<Error> {
     match part {
         ast::Expr::Subquery(_) | ast::Expr::InSubquery { .. } | ast::Expr::Exists { .. } => {
             let message = "cannot use subquery in column generation expression";
@@ -62,7 +63,11 @@ fn wrong(table: &Table, part: &ast::Expr) -> Option<Error> {
         ast::Expr::Function(call) => {
             let name = call.name.0.last().and_then(|part| part.as_ident()).map(folded)?;
             let is_volatile = VOLATILE.contains(&name.as_str());
-            is_volatile.then(|| Error::new(SqlState(*b"42P17"), "generation expression is not immutable"))
+            let message = match is_hidden {
+                true => "functions in index expression must be marked IMMUTABLE",
+                false => "generation expression is not immutable",
+            };
+            is_volatile.then(|| Error::new(SqlState(*b"42P17"), message))
         }
         ast::Expr::Identifier(name) => {
             let name = folded(name);
@@ -98,6 +103,15 @@ pub(super) fn refuse_change(table: &Table, column: &Column, change: &Change) -> 
         }
         Change::SetDataType { .. } => match users(table, &column.name).next() {
             None => Ok(()),
+            Some(user) if user.is_hidden => {
+                let keys = table.unique.iter();
+                let index = keys.filter(|key| key.columns.contains(&user.name)).map(|key| key.name.as_str());
+                let index = index.collect::<Vec<_>>().join(", ");
+                Err(not_supported(format!(
+                    "altering the type of a column that the index \"{index}\" computes with,"
+                ))
+                .with_hint("drop the index first, and make it again"))
+            }
             Some(user) => {
                 let message = "cannot alter type of a column used by a generated column";
                 let detail =

@@ -1,8 +1,11 @@
 //! `CREATE INDEX`.
 
 use super::{not_supported, storage::Filling};
-use crate::catalog::{Key, folded, parts};
+use crate::catalog::{Column, Key, Table, WrittenKey, folded, parts};
 use crate::connection::Connection;
+use crate::parse::written::{quoted_object, written};
+use crate::sql_type::SqlType;
+use crate::type_rules::without_modifiers;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 use std::ops::ControlFlow;
@@ -32,12 +35,26 @@ fn columns_of(keys: &[ast::IndexColumn]) -> Result<Vec<String>> {
     Ok(columns)
 }
 
+/// A key of an index as SQL, without what says only how it is kept.
+fn text_of(key: &ast::IndexColumn) -> String {
+    written(&key.column.expr)
+}
+
+/// Whether a key is a column, not an expression.
+fn is_column(key: &ast::IndexColumn) -> bool {
+    matches!(key.column.expr, ast::Expr::Identifier(_))
+}
+
+/// Takes unique keys out, with the columns that are there for them alone.
+pub(super) fn forget_unique(table: &mut Table, goes: impl Fn(&Key) -> bool) {
+    let (gone, left) = std::mem::take(&mut table.unique).into_iter().partition(|key| goes(key));
+    table.unique = left;
+    let of = |column: &Column, keys: &Vec<Key>| keys.iter().any(|key| key.columns.contains(&column.name));
+    table.columns.retain(|column| !(column.is_hidden && of(column, &gone)));
+}
+
 impl Connection {
     pub(super) async fn create_index(&mut self, create: &ast::CreateIndex) -> Result<String> {
-        if create.predicate.is_some() && create.unique {
-            // It would have to leave rows out; any other partial index answers the same with all rows in it.
-            return Err(not_supported("a partial index that is unique"));
-        }
         if let Some(kind) = &create.using {
             // How an index is kept cannot change an answer.
             let name = kind.to_string().to_lowercase();
@@ -49,10 +66,8 @@ impl Connection {
             return Err(not_supported("UNIQUE NULLS NOT DISTINCT"));
         }
         let before = self.table_to_change(&create.table_name).await?;
-        let columns = match create.unique {
-            true => super::create_table::key_columns(&create.columns)?,
-            false => columns_of(&create.columns)?,
-        };
+        // An index that is not unique answers the same with all rows, and with the columns that its keys are made of.
+        let columns = columns_of(&create.columns)?;
         for column in columns.iter().chain(create.include.iter().map(folded).collect::<Vec<_>>().iter()) {
             if before.column(column).is_none() {
                 return Err(Error::new(
@@ -72,16 +87,92 @@ impl Connection {
                 return Ok("CREATE INDEX".into());
             }
         }
-        if create.unique {
+        let is_computed = create.predicate.is_some() || !create.columns.iter().all(is_column);
+        if create.unique && is_computed {
+            self.add_computed(&mut after, given, create).await?;
+        } else if create.unique {
             self.add_unique(&mut after, given, columns, false)?;
         } else {
             let base = format!("{}_{}_idx", before.name.name, columns.join("_"));
             let name = self.key_name(&after, given, &base)?;
             let oid = self.database().new_oid();
-            after.indexes.push(Key { oid, name, columns, is_constraint: false });
+            after.indexes.push(Key { oid, name, columns, is_constraint: false, written: None });
         }
         self.rebuild(&before, &mut after, &Filling::default()).await?;
-        self.put_table(after);
+        self.put_table(after.clone());
+        if create.unique && is_computed {
+            let name = after.unique.last().map(|key| key.name.clone()).unwrap_or_default();
+            self.fill_generated(&before, &after).await.map_err(|error| not_unique(error, &name))?;
+        }
         Ok("CREATE INDEX".into())
     }
+
+    /// A unique index of expressions, or of some rows: it is one of hidden columns, which are null where a row is not in
+    /// the index.
+    async fn add_computed(
+        &mut self,
+        table: &mut Table,
+        given: Option<String>,
+        create: &ast::CreateIndex,
+    ) -> Result<()> {
+        let oid = self.database().new_oid();
+        let predicate = create.predicate.as_ref().map(written);
+        let mut columns = Vec::new();
+        for (at, key) in create.columns.iter().enumerate() {
+            let text = text_of(key);
+            let generated = match &predicate {
+                Some(predicate) if at == 0 => format!("CASE WHEN {predicate} THEN {text} END"),
+                _ => text.clone(),
+            };
+            if let (ast::Expr::Identifier(name), true) = (&key.column.expr, at > 0 || predicate.is_none()) {
+                columns.push(folded(name));
+                continue;
+            }
+            let name = format!("fabius key {oid} {at}");
+            let sql_type = self.type_of_expression(table, &generated).await?;
+            columns.push(name.clone());
+            table.columns.push(Column {
+                generated: Some(generated),
+                is_hidden: true,
+                ..Column::plain(name, sql_type)
+            });
+        }
+        super::create_table::refuse_unordered(table, &columns)?;
+        super::generated::verify(table)?;
+        let word = |key: &ast::IndexColumn| match &key.column.expr {
+            ast::Expr::Identifier(name) => folded(name),
+            ast::Expr::Function(call) => {
+                call.name.0.last().and_then(|part| part.as_ident()).map(folded).unwrap_or_default()
+            }
+            _ => "expr".to_string(),
+        };
+        let words: Vec<String> = create.columns.iter().map(word).collect();
+        let name = self.key_name(table, given, &format!("{}_{}_idx", table.name.name, words.join("_")))?;
+        let keys = create.columns.iter().map(text_of).collect();
+        let written = Some(WrittenKey { keys, predicate });
+        table.unique.push(Key { oid, name, columns, is_constraint: false, written });
+        Ok(())
+    }
+
+    /// The type that an expression has over a table's rows.
+    async fn type_of_expression(&mut self, table: &Table, text: &str) -> Result<SqlType> {
+        let text = format!("SELECT {text} FROM {}", quoted_object(&table.name));
+        let prepared = Box::pin(self.prepare(&text, &[])).await?;
+        let found = prepared.columns.as_ref().and_then(|columns| columns.first());
+        Ok(match found.map(|column| without_modifiers(&column.sql_type)) {
+            None | Some(SqlType::Unknown) => SqlType::Text,
+            Some(sql_type) => sql_type,
+        })
+    }
+}
+
+/// Why an index is not made, in PostgreSQL's words.
+fn not_unique(error: Error, name: &str) -> Error {
+    if error.state() != SqlState::UNIQUE_VIOLATION {
+        return error;
+    }
+    let reworded =
+        Error::new(SqlState::UNIQUE_VIOLATION, format!("could not create unique index \"{name}\""));
+    let detail = error.detail().map(|detail| detail.replace(" already exists.", " is duplicated."));
+    detail.into_iter().fold(reworded, Error::with_detail)
 }

@@ -31,7 +31,7 @@ pub(crate) mod limits;
 pub mod normal_form;
 pub mod part;
 pub mod session;
-mod spelling;
+pub(crate) mod spelling;
 mod statement;
 pub mod tokens;
 pub mod written;

@@ -16,6 +16,7 @@
 //! | `IN ((SELECT 1), 2)` | `IN (CASE WHEN TRUE THEN (SELECT 1) END, 2)` |
 //! | `j ->-1` | `j -> -1` |
 //! | `integer ARRAY` | `integer[]` |
+//! | `ON CONFLICT (lower(a)) WHERE b` | `ON CONFLICT ("fabius target (lower(a)) WHERE b")`: see [`TARGET`] |
 //! | `IDENTITY (START 5 INCREMENT 2)` | `IDENTITY (INCREMENT 2 START 5)`: an order that is fixed |
 //! | `INSERT INTO t (a) OVERRIDING SYSTEM VALUE` | `INSERT OVERWRITE INTO TABLE t (a)`: words that no system has together |
 //! | `CREATE TABLE t (a, b) AS query` | `CREATE TABLE t AS SELECT * FROM (query) AS query (a, b)` |
@@ -81,6 +82,7 @@ pub(super) fn usual(tokens: &mut Vec<TokenWithSpan>) -> Result<(), Adjacent> {
                 enclosed_elements(tokens, at + 1);
             }
             Some("IN") if is(tokens, at + 1, &Token::LParen) => first_apart(tokens, at + 1),
+            Some("CONFLICT") if is(tokens, at + 1, &Token::LParen) => conflict_target(tokens, at + 1),
             Some("IDENTITY") if is(tokens, at + 1, &Token::LParen) => ordered(tokens, at + 1),
             Some("OVERRIDING")
                 if words(tokens, at + 1, &["SYSTEM", "VALUE"])
@@ -96,6 +98,41 @@ pub(super) fn usual(tokens: &mut Vec<TokenWithSpan>) -> Result<(), Adjacent> {
     }
     nested_joins(tokens);
     Ok(())
+}
+
+/// How the one name begins that stands for a target of `ON CONFLICT` that is not made of columns alone; what was written
+/// follows.
+pub(crate) const TARGET: &str = "fabius target ";
+
+/// Makes a name of a target of `ON CONFLICT` that has expressions, or a condition.
+fn conflict_target(tokens: &mut Vec<TokenWithSpan>, open: usize) {
+    let Some(close) = closing(tokens, open) else { return };
+    let is_plain = |token: &TokenWithSpan| matches!(token.token, Token::Word(_) | Token::Comma);
+    let has_condition = words(tokens, close + 1, &["WHERE"]);
+    if tokens[open + 1..close].iter().all(is_plain) && !has_condition {
+        return;
+    }
+    let mut depth = 0;
+    let is_action = |at: &usize| {
+        match tokens[*at].token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth -= 1,
+            _ => {}
+        }
+        depth == 0 && words(tokens, *at, &["DO"])
+    };
+    let Some(end) = (close + 1..tokens.len()).find(is_action) else { return };
+    let text: Vec<String> = tokens[open..end].iter().map(|token| token.token.to_string()).collect();
+    let name = Word {
+        value: format!("{TARGET}{}", text.join(" ")),
+        quote_style: Some('"'),
+        keyword: sqlparser::keywords::Keyword::NoKeyword,
+    };
+    let span = tokens[open].span;
+    tokens.drain(open + 1..end);
+    for token in [Token::Word(name), Token::RParen].into_iter().rev() {
+        tokens.insert(open + 1, TokenWithSpan { token, span });
+    }
 }
 
 /// Takes the signs off the end of an operator, which ends with one only if it has a character that no operator of

@@ -123,14 +123,24 @@ pub fn indexes(table: &Table) -> impl Iterator<Item = (&Key, bool, bool)> {
 
 /// An index as `pg_get_indexdef` shows it.
 pub fn index(table: &Table, key: &Key, is_unique: bool) -> String {
+    let predicate = key.written.as_ref().and_then(|written| written.predicate.as_ref());
+    let predicate = predicate.map_or_else(String::new, |predicate| format!(" WHERE {}", shown(predicate)));
     format!(
         "CREATE {}INDEX {} ON {}.{} USING btree ({})",
         if is_unique { "UNIQUE " } else { "" },
         quote_identifier(&key.name),
         quote_identifier(&table.name.schema),
         quote_identifier(&table.name.name),
-        list(&key.columns)
-    )
+        key_list(key)
+    ) + &predicate
+}
+
+/// The keys of an index, as its definition has them.
+fn key_list(key: &Key) -> String {
+    match &key.written {
+        None => list(&key.columns),
+        Some(written) => written.keys.join(", "),
+    }
 }
 
 /// An index by its number.

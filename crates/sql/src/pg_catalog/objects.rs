@@ -6,7 +6,7 @@ use super::{DATABASE_OWNER, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, RELATIONS, R
 use crate::catalog::extension;
 use crate::catalog::store::FIRST_OID;
 use crate::catalog::{
-    Catalog, Identity, ObjectName, ReferentialAction, Returns, TEMPORARY, TEMPORARY_SHOWN, Table, View,
+    Catalog, Identity, Key, ObjectName, ReferentialAction, Returns, TEMPORARY, TEMPORARY_SHOWN, Table, View,
 };
 use crate::functions::{Definition, Environment, FUNCTIONS, Kind};
 use crate::sql_type::SqlType;
@@ -191,7 +191,7 @@ fn attributes(catalog: &Catalog) -> Vec<Row> {
         }
     }
     for table in catalog.tables.values() {
-        for (at, column) in table.columns.iter().enumerate() {
+        for (at, column) in table.columns.iter().enumerate().filter(|(_, column)| !column.is_hidden) {
             let is_key = table.primary_key.as_ref().is_some_and(|key| key.columns.contains(&column.name));
             let identity = match column.identity {
                 Some(Identity::Always) => "a",
@@ -232,7 +232,7 @@ fn attributes(catalog: &Catalog) -> Vec<Row> {
 fn defaults(catalog: &Catalog) -> Vec<Row> {
     let mut rows = Vec::new();
     for table in catalog.tables.values() {
-        for (at, column) in table.columns.iter().enumerate() {
+        for (at, column) in table.columns.iter().enumerate().filter(|(_, column)| !column.is_hidden) {
             if let Some(default) = definition::default(column) {
                 rows.push(Row::of([
                     ("oid", number(definition::default_oid(table, at + 1))),
@@ -249,6 +249,29 @@ fn defaults(catalog: &Catalog) -> Vec<Row> {
 fn places(table: &Table, names: &[String]) -> Vec<Value> {
     let place = |name: &String| table.columns.iter().position(|column| column.name == *name);
     names.iter().map(|name| number(place(name).map_or(0, |at| at as i64 + 1))).collect()
+}
+
+/// The columns of an index; 0 where it has an expression.
+fn index_places(table: &Table, key: &Key) -> Vec<Value> {
+    match &key.written {
+        None => places(table, &key.columns),
+        Some(written) => places(table, &written.keys.iter().map(|key| unquoted(key)).collect::<Vec<_>>()),
+    }
+}
+
+fn index_expressions(table: &Table, key: &Key) -> Value {
+    let Some(written) = &key.written else { return Value::Null };
+    let computed = written.keys.iter().filter(|key| table.column(&unquoted(key)).is_none());
+    let computed: Vec<&str> = computed.map(String::as_str).collect();
+    if computed.is_empty() { Value::Null } else { text(computed.join(", ")) }
+}
+
+/// A column's name, if a text of SQL is one.
+fn unquoted(text: &str) -> String {
+    match text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
+        Some(quoted) => quoted.replace("\"\"", "\""),
+        None => text.to_string(),
+    }
 }
 
 fn indexes(catalog: &Catalog) -> Vec<Row> {
@@ -272,7 +295,9 @@ fn indexes(catalog: &Catalog) -> Vec<Row> {
                 ("indisvalid", truth(true)),
                 ("indisready", truth(true)),
                 ("indislive", truth(true)),
-                ("indkey", array(places(table, &key.columns))),
+                ("indkey", array(index_places(table, key))),
+                ("indexprs", index_expressions(table, key)),
+                ("indpred", key.written.as_ref().and_then(|written| written.predicate.clone()).into()),
                 ("indcollation", zeros()),
                 ("indclass", array(classes)),
                 ("indoption", zeros()),
@@ -495,7 +520,7 @@ fn dependencies(catalog: &Catalog) -> Vec<Row> {
         rows.push(dependency(relation(sequence.oid), relation(table.oid), place + 1, kind));
     }
     for table in catalog.tables.values() {
-        for (at, column) in table.columns.iter().enumerate() {
+        for (at, column) in table.columns.iter().enumerate().filter(|(_, column)| !column.is_hidden) {
             if definition::default(column).is_none() {
                 continue;
             }

@@ -265,7 +265,7 @@ fn columns(catalog: &Catalog, database: &str) -> Vec<Row> {
         }
     }
     for table in catalog.tables.values() {
-        for (at, known) in table.columns.iter().enumerate() {
+        for (at, known) in table.columns.iter().enumerate().filter(|(_, column)| !column.is_hidden) {
             let is_key = table.primary_key.as_ref().is_some_and(|key| key.columns.contains(&known.name));
             let mut row = column(&table.name, at + 1, &known.name, &known.sql_type, true)
                 .with("is_nullable", yes(known.nullable && !is_key))
@@ -321,7 +321,7 @@ fn table_constraints(catalog: &Catalog, database: &str) -> Vec<Row> {
     // `NOT NULL` is a check, as the standard has it.
     for table in catalog.tables.values() {
         let namespace = objects::namespace_oid(catalog, &table.name.schema);
-        for (at, column) in table.columns.iter().enumerate() {
+        for (at, column) in table.columns.iter().enumerate().filter(|(_, column)| !column.is_hidden) {
             let is_key = table.primary_key.as_ref().is_some_and(|key| key.columns.contains(&column.name));
             if column.nullable && !is_key {
                 continue;

@@ -90,5 +90,5 @@ pub fn column_type(catalog: &Catalog, parts: &[String]) -> Option<SqlType> {
 
 /// The row of a table.
 pub fn row(table: &Table) -> Named {
-    Named::Row(table.columns.iter().map(|column| (column.name.clone(), column.sql_type.clone())).collect())
+    Named::Row(table.visible().map(|column| (column.name.clone(), column.sql_type.clone())).collect())
 }

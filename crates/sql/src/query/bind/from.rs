@@ -484,6 +484,9 @@ impl Binder<'_> {
         for (column, stored) in scope.columns.iter_mut().zip(&table.columns) {
             column.is_key = key.contains(&stored.name);
             column.schema = alias.is_none().then(|| table.name.schema.clone());
+            if stored.is_hidden {
+                column.sight = Sight::OfSystem;
+            }
         }
         for number in scope.columns.iter_mut().skip(table.columns.len()) {
             number.sight = Sight::OfSystem;
