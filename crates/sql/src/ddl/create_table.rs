@@ -128,13 +128,11 @@ impl Connection {
             return Ok(());
         }
         // A row has to have something: each of two columns stands in for the other.
-        let turns = match given.is_empty() && table.primary_key.is_some() {
-            true => with_default.len().min(2),
-            false => 1,
-        };
+        let needs_one = given.is_empty() && table.primary_key.is_some();
+        let turns = if needs_one { with_default.len().min(2) } else { 1 };
         let catalog = self.catalog();
         for turn in 0..turns {
-            if given.is_empty() || turn > 0 {
+            if needs_one {
                 given = with_default.get(turn).copied().into_iter().collect();
             }
             let names: Vec<String> = given.iter().map(|column| column.name.clone()).collect();
