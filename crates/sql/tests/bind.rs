@@ -45,7 +45,7 @@ fn column(text: &str) -> Column {
 
 fn key(name: &str, columns: &str) -> Key {
     let columns = columns.split(", ").map(String::from).collect();
-    Key { oid: 0, name: name.into(), columns, is_constraint: true }
+    Key { oid: 0, name: name.into(), columns, is_constraint: true, written: None }
 }
 
 fn table(oid: u32, of: &str, columns: &[&str], primary: &str) -> Table {
@@ -70,7 +70,7 @@ fn tables() -> Vec<Table> {
     let mut stock =
         table(2, "stock", &["id int", "qty int", "price numeric(12,2)", "code varchar(10) null"], "id");
     stock.unique.push(key("stock_code", "code"));
-    stock.checks.push(Check { name: "stock_qty_check".into(), condition: "qty >= 0".into() });
+    stock.checks.push(Check { name: "stock_qty_check".into(), condition: "qty >= 0".into(), domain: None });
     let orders = [
         "shop int",
         "number bigint",

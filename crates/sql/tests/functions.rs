@@ -88,13 +88,11 @@ impl World {
                 key.push(column.name.value.clone());
             }
             columns.push(Column {
-                name: column.name.value.clone(),
-                sql_type: SqlType::from_ast(&column.data_type).expect("a type"),
                 nullable: !is_key && !is(|option| matches!(option, ast::ColumnOption::NotNull)),
-                default: None,
-                sequence: None,
-                identity: None,
-                generated: None,
+                ..Column::plain(
+                    column.name.value.clone(),
+                    SqlType::from_ast(&column.data_type).expect("a type"),
+                )
             });
         }
         for constraint in &create.constraints {
@@ -114,7 +112,8 @@ impl World {
         writeln!(text, "primary key ({}) }}", key.join(", ")).expect("written");
         self.database.define(&text).expect("a table");
         let object = ObjectName { schema: "public".into(), name: name.clone() };
-        let primary_key = Key { oid: 2, name: format!("{name}_pkey"), columns: key, is_constraint: true };
+        let primary_key =
+            Key { oid: 2, name: format!("{name}_pkey"), columns: key, is_constraint: true, written: None };
         let table = Table {
             oid: 1,
             name: object.clone(),

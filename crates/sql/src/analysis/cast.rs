@@ -2,7 +2,11 @@
 
 use super::back_end::BackEnd;
 use super::named::Named;
-use crate::catalog::{Catalog, folded};
+use crate::catalog::types::value_as;
+use crate::catalog::{Catalog, Domain, folded};
+use crate::identifier::quote_literal;
+use crate::parse::tokens::Tokens;
+use crate::parse::written::written;
 use crate::sql_type::SqlType;
 use fabius_value::Error;
 use sqlparser::ast::{self, DataType, Expr};
@@ -57,8 +61,33 @@ fn own_name(to: &DataType) -> Option<String> {
     }
 }
 
+/// A value as one of a domain, in other words: its conditions are asked one after the other, and refused if they do not
+/// hold.
+fn of_domain(domain: &Domain, operand: &Expr) -> Result<Expr, Error> {
+    let shown = written(operand);
+    let text = format!("CAST(({shown}) AS {})", domain.base);
+    let value = Tokens::of(&text)?.read(|parser| parser.parse_expr())?;
+    let name = domain.shown();
+    let refused = |check: &str| {
+        let (name, check) = (quote_literal(&name), quote_literal(check));
+        format!("fabius_not_of_domain({name}, {check}, {text})")
+    };
+    let mut cases = String::new();
+    if domain.is_not_null {
+        cases += &format!(" WHEN {text} IS NULL THEN {}", refused(""));
+    }
+    for check in &domain.checks {
+        let condition = written(&value_as(&check.condition, &value)?);
+        cases += &format!(" WHEN ({condition}) IS FALSE THEN {}", refused(&check.name));
+    }
+    Tokens::of(&format!("CASE{cases} ELSE {text} END"))?.read(|parser| parser.parse_expr())
+}
+
 /// `CAST (operand AS to)`
 pub(super) fn cast<E: BackEnd>(end: &mut E, operand: &Expr, to: &DataType) -> Result<E::Value, E::Stop> {
+    if let Some(domain) = end.catalog().domain_of(to)?.filter(|domain| domain.is_constrained()).cloned() {
+        return end.value(&of_domain(&domain, operand)?);
+    }
     let target = Target::of(to, end.catalog())?;
     if let (Expr::Array(array), Target::Type(to @ SqlType::Array(_))) = (operand, &target)
         && array.elem.is_empty()

@@ -73,10 +73,18 @@ impl Binder<'_> {
             let (nullable, holds) = (bound.nullable, self.settled(bound)?);
             let holds =
                 if nullable { tree::call("coalesce", vec![holds, tree::boolean(true)]) } else { holds };
-            let relation = &table.name.name;
-            let message =
-                format!("new row for relation \"{relation}\" violates check constraint \"{}\"", check.name);
-            self.emit(tree::require(holds, b"23514", message, words.cloned()));
+            let (relation, name) = (&table.name.name, &check.name);
+            let (message, words) = match &check.domain {
+                Some(domain) => {
+                    (format!("value for domain {domain} violates check constraint \"{name}\""), None)
+                }
+                None => {
+                    let message =
+                        format!("new row for relation \"{relation}\" violates check constraint \"{name}\"");
+                    (message, words.cloned())
+                }
+            };
+            self.emit(tree::require(holds, b"23514", message, words));
         }
         Ok(())
     }

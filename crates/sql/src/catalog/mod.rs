@@ -16,6 +16,7 @@ pub mod types;
 
 pub use lookup::{Relation, SYSTEM, TEMPORARY, TEMPORARY_SHOWN, column_path, folded, name_of_text, parts};
 
+use crate::identifier::quote_identifier;
 use crate::sql_type::{Enumeration, SqlType};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -54,6 +55,8 @@ pub struct Catalog {
     pub functions: BTreeMap<ObjectName, Vec<Arc<Function>>>,
     /// Types that are defined.
     pub enumerations: BTreeMap<ObjectName, Arc<Enumeration>>,
+    /// Domains.
+    pub domains: BTreeMap<ObjectName, Arc<Domain>>,
     /// `COMMENT ON`: by the object's number, and the column's place from 1, or 0.
     pub comments: BTreeMap<(Oid, u16), String>,
     /// `CREATE EXTENSION`: their numbers by their names.
@@ -107,7 +110,7 @@ impl Table {
     pub fn has_constraint(&self, name: &str) -> bool {
         let keys = self.primary_key.iter().chain(self.unique.iter().filter(|key| key.is_constraint));
         keys.map(|key| &key.name)
-            .chain(self.checks.iter().map(|check| &check.name))
+            .chain(self.own_checks().map(|check| &check.name))
             .chain(self.foreign_keys.iter().map(|key| &key.name))
             .any(|known| known == name)
     }
@@ -120,6 +123,11 @@ impl Table {
     /// The primary key, the unique keys, the indexes.
     pub fn keys(&self) -> impl Iterator<Item = &Key> {
         self.primary_key.iter().chain(&self.unique).chain(&self.indexes)
+    }
+
+    /// The conditions that are not of domains.
+    pub fn own_checks(&self) -> impl Iterator<Item = &Check> {
+        self.checks.iter().filter(|check| check.domain.is_none())
     }
 
     /// The columns that users see.
@@ -163,6 +171,9 @@ pub struct Column {
     /// Whether it is there for a key that is not made of columns alone ([`Key::written`]), and no user sees it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_hidden: bool,
+    /// The number of the domain that it was declared of; its type is the domain's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub domain: Option<Oid>,
 }
 
 /// Who numbers an identity column.
@@ -186,6 +197,7 @@ impl Column {
             identity: None,
             generated: None,
             is_hidden: false,
+            domain: None,
         }
     }
 
@@ -235,6 +247,42 @@ pub struct Check {
     pub name: String,
     /// The condition, as SQL.
     pub condition: String,
+    /// The name of the domain whose condition it is, if it is not the table's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub domain: Option<String>,
+}
+
+/// A domain: a type with conditions that its values meet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Domain {
+    /// `pg_type.oid`.
+    pub oid: Oid,
+    /// The number of the type of its arrays.
+    pub array_oid: Oid,
+    /// The domain's name.
+    pub name: ObjectName,
+    /// The type that its values have.
+    pub base: SqlType,
+    /// `NOT NULL`
+    pub is_not_null: bool,
+    /// The `DEFAULT` expression, as SQL.
+    pub default: Option<String>,
+    /// Conditions about `VALUE`.
+    pub checks: Vec<Check>,
+}
+
+impl Domain {
+    /// Whether not every value of its type is one of it.
+    pub fn is_constrained(&self) -> bool {
+        self.is_not_null || !self.checks.is_empty()
+    }
+
+    /// The name as messages show it: with its schema unless that is searched by default.
+    pub fn shown(&self) -> String {
+        let name = quote_identifier(&self.name.name);
+        let schema = quote_identifier(&self.name.schema);
+        if schema == "public" { name } else { format!("{schema}.{name}") }
+    }
 }
 
 /// A `REFERENCES` constraint. The columns have an index of their own, so that the other side can be changed.

@@ -1,6 +1,6 @@
 //! The catalog as rows of a table of the database: one per object, as JSON.
 
-use super::{Catalog, Function, Oid, Sequence, Table, View};
+use super::{Catalog, Domain, Function, Oid, Sequence, Table, View};
 use crate::sql_type::Enumeration;
 use fabius_program::syntax::tree::{Definition, ProcedureDefinition};
 use fabius_value::{Error, Result, SqlState, Value};
@@ -36,6 +36,8 @@ pub enum Object {
     Function(Function),
     /// An enumeration.
     Enumeration(Enumeration),
+    /// A domain.
+    Domain(Domain),
     /// A comment: the object's number, the column's place or 0, the text.
     Comment(Oid, u16, String),
     /// An extension.
@@ -61,6 +63,7 @@ impl Object {
             Object::Sequence(sequence) => i64::from(sequence.oid),
             Object::Function(function) => i64::from(function.oid),
             Object::Enumeration(of) => i64::from(of.oid),
+            Object::Domain(domain) => i64::from(domain.oid),
             Object::Comment(oid, column, _) => comment_row(*oid, *column),
         }
     }
@@ -114,6 +117,9 @@ impl Catalog {
             Some(Object::Enumeration(of)) => {
                 self.enumerations.insert(Catalog::name_of(&of), Arc::new(of));
             }
+            Some(Object::Domain(domain)) => {
+                self.domains.insert(domain.name.clone(), Arc::new(domain));
+            }
             Some(Object::Comment(oid, column, text)) => drop(self.comments.insert((oid, column), text)),
         }
     }
@@ -131,6 +137,7 @@ impl Catalog {
         self.views.retain(|_, view| !is_it(view.oid));
         self.sequences.retain(|_, sequence| !is_it(sequence.oid));
         self.enumerations.retain(|_, of| !is_it(of.oid));
+        self.domains.retain(|_, domain| !is_it(domain.oid));
         for functions in self.functions.values_mut() {
             functions.retain(|function| !is_it(function.oid));
         }
@@ -154,6 +161,7 @@ impl Catalog {
                 let labels = of.labels.iter().map(|label| label.oid);
                 labels.chain([of.oid, of.array_oid])
             }))
+            .chain(self.domains.values().map(|domain| domain.oid.max(domain.array_oid)))
             .chain([FIRST_OID - 1])
             .max()
             .unwrap_or(FIRST_OID)

@@ -1,8 +1,8 @@
 //! Types by name and by number: SQL's own, and those that are defined here; and what uses these.
 
-use super::{Catalog, Column, Function, ObjectName, Oid, Returns, Table, View, parts};
+use super::{Catalog, Column, Domain, Function, ObjectName, Oid, Returns, Table, View, parts};
 use crate::sql_type::{Enumeration, SqlType};
-use fabius_value::Result;
+use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast::{self, ArrayElemTypeDef, DataType, Expr};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -11,12 +11,16 @@ impl Catalog {
     /// The type that SQL writes so. SQL's own come first, unless a schema is said.
     ///
     /// # Errors
-    /// As [`SqlType::from_ast`].
+    /// As [`SqlType::from_ast`], and `0A000` for a domain with constraints: only columns and casts keep them.
     pub fn type_of(&self, data_type: &DataType) -> Result<SqlType> {
         match data_type {
             DataType::Custom(name, modifiers) if modifiers.is_empty() => match self.enumeration(name)? {
                 Some(of) => Ok(SqlType::Enumeration(of.clone())),
-                None => SqlType::from_ast(data_type),
+                None => match self.domain(name)? {
+                    Some(domain) if domain.is_constrained() => Err(out_of_place(domain)),
+                    Some(domain) => Ok(domain.base.clone()),
+                    None => SqlType::from_ast(data_type),
+                },
             },
             DataType::Array(ArrayElemTypeDef::SquareBracket(element, _)) => match self.type_of(element)? {
                 array @ SqlType::Array(_) => Ok(array),
@@ -42,9 +46,40 @@ impl Catalog {
         Ok(candidates.iter().find_map(|name| self.enumerations.get(name)))
     }
 
+    /// The domain that a name stands for, if there is one and the name is not one of SQL's own types.
+    ///
+    /// # Errors
+    /// As [`parts`].
+    pub fn domain(&self, name: &ast::ObjectName) -> Result<Option<&Arc<Domain>>> {
+        if self.domains.is_empty() {
+            return Ok(None);
+        }
+        let (schema, short) = parts(name)?;
+        if schema.is_none() && SqlType::of_name(&short).is_some() {
+            return Ok(None);
+        }
+        let candidates = self.candidates(schema.as_deref(), &short);
+        Ok(candidates.iter().find_map(|name| self.domains.get(name)))
+    }
+
+    /// The domain that a type's name stands for.
+    ///
+    /// # Errors
+    /// As [`parts`].
+    pub fn domain_of(&self, data_type: &DataType) -> Result<Option<&Arc<Domain>>> {
+        match data_type {
+            DataType::Custom(name, modifiers) if modifiers.is_empty() => self.domain(name),
+            _ => Ok(None),
+        }
+    }
+
     /// The type of a number of `pg_type`: see [`SqlType::of_oid`].
     pub fn type_of_oid(&self, oid: Oid) -> Option<SqlType> {
-        SqlType::of_oid(oid).or_else(|| {
+        let of_domain = || {
+            let mut domains = self.domains.values();
+            domains.find(|domain| domain.oid == oid).map(|domain| domain.base.clone())
+        };
+        SqlType::of_oid(oid).or_else(of_domain).or_else(|| {
             self.enumerations.values().find_map(|of| {
                 let own = SqlType::Enumeration(of.clone());
                 match oid {
@@ -84,6 +119,28 @@ impl Catalog {
             _ => false,
         }
     }
+}
+
+fn out_of_place(domain: &Domain) -> Error {
+    let message = format!("the domain {}, which has constraints, is not supported here", domain.shown());
+    Error::new(SqlState::NOT_SUPPORTED, message)
+        .with_hint("columns can be of it, and values can be cast to it")
+}
+
+/// A domain's condition with an expression for its `VALUE`.
+///
+/// # Errors
+/// `42601` if it is no expression.
+pub fn value_as(condition: &str, value: &Expr) -> Result<Expr> {
+    let mut condition = crate::parse::tokens::Tokens::of(condition)?.read(|parser| parser.parse_expr())?;
+    let _ = ast::visit_expressions_mut(&mut condition, |part| {
+        if matches!(part, Expr::Identifier(name) if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("value"))
+        {
+            *part = Expr::Nested(Box::new(value.clone()));
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    Ok(condition)
 }
 
 /// Whether a type is an enumeration, or an array of it.

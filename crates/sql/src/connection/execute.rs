@@ -223,6 +223,9 @@ impl Connection {
             | Command::Rename { .. }
             | Command::RenameSchema { .. }
             | Command::Comment { .. }
+            | Command::CreateDomain { .. }
+            | Command::AlterDomain { .. }
+            | Command::DropDomain { .. }
             | Command::CreateExtension(..)
             | Command::DropExtension { .. } => {
                 let (patience, memory) = (self.recall.clone(), self.memory.clone());

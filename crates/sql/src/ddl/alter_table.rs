@@ -331,6 +331,10 @@ impl Connection {
                 // The column that it was, or the one beside it, is there until all is done.
                 filling.renamed.entry(name.to_string()).or_insert_with(|| name.to_string());
                 table.columns[place].sql_type = self.catalog().type_of(data_type)?;
+                let of = table.columns[place].domain.take();
+                if self.catalog().domains.values().any(|domain| Some(domain.oid) == of) {
+                    return Err(not_supported("changing the type of a column of a domain"));
+                }
             }
             Change_::AddGenerated { generated_as, sequence_options } => {
                 let options = read_options(sequence_options.as_deref().unwrap_or_default())?;
@@ -419,7 +423,7 @@ impl Connection {
             table.primary_key = None;
         }
         table.unique.retain(|key| !(key.is_constraint && key.name == name));
-        table.checks.retain(|check| check.name != name);
+        table.checks.retain(|check| check.domain.is_some() || check.name != name);
         table.foreign_keys.retain(|key| key.name != name);
         if count(table) < before {
             return Ok(());

@@ -180,7 +180,10 @@ impl Connection {
         let serial = serial(&definition.data_type);
         let sql_type = match &serial {
             Some(sql_type) => sql_type.clone(),
-            None => self.catalog().type_of(&definition.data_type)?,
+            None => match self.catalog().domain_of(&definition.data_type)? {
+                Some(domain) => domain.base.clone(),
+                None => self.catalog().type_of(&definition.data_type)?,
+            },
         };
         if sql_type.storage().is_none() {
             return Err(not_supported(format!("a column of type {sql_type}")));
@@ -245,6 +248,9 @@ impl Connection {
                 table.name.name
             );
             return Err(Error::new(SqlState::SYNTAX_ERROR, message));
+        }
+        if let Some(domain) = self.catalog().domain_of(&definition.data_type)?.cloned() {
+            self.give_domain(table, &mut column, &domain)?;
         }
         // Behind those that users see are those that they do not.
         let end = table.columns.iter().position(|column| column.is_hidden).unwrap_or(table.columns.len());
@@ -571,7 +577,7 @@ fn refuse_twice(table: &Table) -> Result<()> {
 }
 
 fn constraints(table: &Table) -> impl Iterator<Item = &str> {
-    let checks = table.checks.iter().map(|check| check.name.as_str());
+    let checks = table.own_checks().map(|check| check.name.as_str());
     checks
         .chain(table.foreign_keys.iter().map(|key| key.name.as_str()))
         .chain(table.keys().filter(|key| key.is_constraint).map(|key| key.name.as_str()))
@@ -608,7 +614,7 @@ fn add_check(table: &mut Table, name: Option<String>, condition: &ast::Expr) -> 
         free_constraint(table, &base)
     });
     refuse_taken(table, &name)?;
-    table.checks.push(Check { name, condition: written(condition) });
+    table.checks.push(Check { name, condition: written(condition), domain: None });
     Ok(())
 }
 

@@ -290,12 +290,14 @@ impl Connection {
         let sequences = inside(catalog.sequences.keys().collect());
         let functions = inside(catalog.functions.keys().collect());
         let types = inside(catalog.enumerations.keys().collect());
+        let domains = inside(catalog.domains.keys().collect());
         let kinds = [
             ("table", &tables),
             ("view", &views),
             ("sequence", &sequences),
             ("function", &functions),
             ("type", &types),
+            ("type", &domains),
         ];
         let mut called = Vec::new();
         for (kind, names) in kinds {
@@ -321,6 +323,11 @@ impl Connection {
         for function in &functions {
             for function in self.catalog().functions.get(function).cloned().unwrap_or_default() {
                 self.record_gone(function.oid, false);
+            }
+        }
+        for domain in &domains {
+            if let Some(domain) = self.catalog().domains.get(domain).cloned() {
+                self.drop_domain(&domain, true).await?;
             }
         }
         for of in &types {

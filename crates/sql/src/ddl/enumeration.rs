@@ -20,7 +20,7 @@ fn duplicate(message: String) -> Error {
 }
 
 /// `42704`
-fn no_type(name: &ast::ObjectName, more: &str) -> Error {
+pub(super) fn no_type(name: &ast::ObjectName, more: &str) -> Error {
     Error::new(SqlState(*b"42704"), format!("type \"{name}\" does not exist{more}"))
 }
 
@@ -139,10 +139,11 @@ impl Connection {
     }
 
     /// Takes a name for a type; rows of relations have types of their names.
-    async fn claim_type(&mut self, name: &ObjectName) -> Result<()> {
+    pub(super) async fn claim_type(&mut self, name: &ObjectName) -> Result<()> {
         self.lock_all(&[LockKey::Name(name.clone())], LockMode::AccessExclusive).await?;
         let catalog = self.catalog();
         let is_taken = catalog.enumerations.contains_key(name)
+            || catalog.domains.contains_key(name)
             || catalog.tables.contains_key(name)
             || catalog.views.contains_key(name);
         if is_taken {

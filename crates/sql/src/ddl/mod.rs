@@ -11,6 +11,7 @@
 //! | `generated` | generated columns |
 //! | `storage` | the tables of the storage that hold rows; copying between them |
 //! | `index` | `CREATE INDEX` |
+//! | `domain` | `CREATE DOMAIN`, `ALTER DOMAIN`, `DROP DOMAIN` |
 //! | `drop` | `DROP`, `TRUNCATE`, and what depends on what |
 //! | `sequence` | `CREATE SEQUENCE`, `ALTER SEQUENCE` |
 //! | `view` | `CREATE VIEW` |
@@ -22,6 +23,7 @@ mod alter_table;
 mod column_type;
 mod comment;
 mod create_table;
+mod domain;
 mod drop;
 mod enumeration;
 mod extension;
@@ -83,6 +85,13 @@ impl Connection {
             Command::Rename { kind, if_exists, from, to } => self.rename(kind, *if_exists, from, to).await,
             Command::RenameSchema { from, to } => self.rename_schema(from, to).await,
             Command::Comment { kind, name, comment } => self.comment(kind, name, comment.as_deref()).await,
+            Command::CreateDomain { name, data_type, parts } => {
+                self.create_domain(name, data_type, parts).await
+            }
+            Command::AlterDomain { name, change } => self.alter_domain(name, change).await,
+            Command::DropDomain { names, if_exists, cascade } => {
+                self.drop_domains(names, *if_exists, *cascade).await
+            }
             Command::CreateExtension(name, if_not_exists) => self.create_extension(name, *if_not_exists),
             Command::DropExtension { names, if_exists } => self.drop_extensions(names, *if_exists),
             _ => Err(not_supported("this statement")),

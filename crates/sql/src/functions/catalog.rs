@@ -358,7 +358,9 @@ fn is_visible(a: &[Value], call: &Call) -> Result<Value> {
     let oid = integer_at(a, 0) as u32;
     let catalog = &call.environment.catalog;
     let defined = catalog.enumerations.values().find(|of| of.oid == oid || of.array_oid == oid);
-    let visible = match class_of(catalog, oid).or_else(|| defined.map(|of| Catalog::name_of(of))) {
+    let domain = catalog.domains.values().find(|domain| domain.oid == oid || domain.array_oid == oid);
+    let defined = defined.map(|of| Catalog::name_of(of)).or_else(|| domain.map(|domain| domain.name.clone()));
+    let visible = match class_of(catalog, oid).or(defined) {
         Some(name) => is_in_sight(call, &name),
         None => !types::is_standard_type(oid),
     };
@@ -381,6 +383,9 @@ fn type_oid(catalog: &Catalog, name: &str) -> Option<u32> {
     }
     if let Some(of) = defined_type(catalog, name) {
         return Some(of.oid());
+    }
+    if let Some(domain) = name_of_text(name).ok().and_then(|name| catalog.domain(&name).ok().flatten()) {
+        return Some(domain.oid);
     }
     if is_quoted(name) {
         // As it stands in `pg_type`: not every name of a type is one there.
@@ -415,6 +420,10 @@ fn type_name(catalog: &Catalog, oid: u32, modifier: i32) -> String {
     };
     if let Some(sql_type) = with_modifier {
         return sql_type.to_string();
+    }
+    if let Some(domain) = catalog.domains.values().find(|domain| domain.oid == oid || domain.array_oid == oid)
+    {
+        return if domain.oid == oid { domain.shown() } else { format!("{}[]", domain.shown()) };
     }
     match oid {
         0 => "-".into(),

@@ -9,7 +9,7 @@
 //! | [`catalog`] | about the catalog: `pg_get_indexdef`, `format_type` |
 //! | [`cluster`] | about the cluster and its nodes |
 //! | [`degrees`] | of angles in degrees |
-//! | `enumeration` | of enumerations |
+//! | `defined_type` | of enumerations and domains |
 //! | [`json`] | of `json` and `jsonb` |
 //! | [`moment`] | of dates, times and intervals |
 //! | `moment_pattern` | moments by the patterns of `to_char` |
@@ -26,8 +26,8 @@ pub mod array;
 mod call;
 pub mod catalog;
 pub mod cluster;
+mod defined_type;
 pub mod degrees;
-mod enumeration;
 pub mod json;
 pub mod moment;
 mod moment_pattern;
@@ -204,7 +204,7 @@ pub static FUNCTIONS: LazyLock<HashMap<String, Vec<Definition>>> = LazyLock::new
         array::definitions(),
         catalog::definitions(),
         degrees::definitions(),
-        enumeration::definitions(),
+        defined_type::definitions(),
         json::definitions(),
         moment::definitions(),
         moment::operators(),

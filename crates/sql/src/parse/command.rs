@@ -171,6 +171,31 @@ pub enum Command {
     },
     /// `GRANT`, `REVOKE`, `ALTER ... OWNER TO`: the tag.
     Privilege(&'static str),
+    /// `CREATE DOMAIN`
+    CreateDomain {
+        /// The domain's name.
+        name: ast::ObjectName,
+        /// The type that its values have.
+        data_type: Box<ast::DataType>,
+        /// What else is said of it.
+        parts: Vec<DomainPart>,
+    },
+    /// `ALTER DOMAIN`
+    AlterDomain {
+        /// The domain's name.
+        name: ast::ObjectName,
+        /// What changes.
+        change: Box<DomainChange>,
+    },
+    /// `DROP DOMAIN`
+    DropDomain {
+        /// The domains' names.
+        names: Vec<ast::ObjectName>,
+        /// `IF EXISTS`
+        if_exists: bool,
+        /// `CASCADE`
+        cascade: bool,
+    },
     /// `CREATE EXTENSION`: its name, and `IF NOT EXISTS`.
     CreateExtension(String, bool),
     /// `DROP EXTENSION`
@@ -180,6 +205,39 @@ pub enum Command {
         /// `IF EXISTS`
         if_exists: bool,
     },
+}
+
+/// What is said of a domain.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DomainPart {
+    /// `DEFAULT`
+    Default(ast::Expr),
+    /// `NOT NULL`
+    NotNull,
+    /// `NULL`
+    Null,
+    /// `CHECK`, with a name or without.
+    Check(Option<String>, ast::Expr),
+}
+
+/// What `ALTER DOMAIN` changes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DomainChange {
+    /// `ADD` a constraint.
+    Add(DomainPart),
+    /// `DROP CONSTRAINT`
+    Drop {
+        /// The constraint's name.
+        constraint: String,
+        /// `IF EXISTS`
+        if_exists: bool,
+    },
+    /// `SET` or `DROP NOT NULL`
+    NotNull(bool),
+    /// `SET` or `DROP DEFAULT`
+    Default(Option<ast::Expr>),
+    /// `RENAME TO`
+    Rename(String),
 }
 
 /// What `BEGIN` and `SET TRANSACTION` say.

@@ -1,6 +1,7 @@
 //! The grammar of definitions that sqlparser does not read as PostgreSQL does.
 
 use super::command::{Command, SequenceChange, SequenceOptions};
+use super::domain;
 use super::foreign::not_supported;
 use super::tokens::Tokens;
 use super::written::written_name;
@@ -84,7 +85,6 @@ fn create(tokens: &mut Tokens<'_>) -> Result<Command> {
         "COLLATION",
         "CONVERSION",
         "DATABASE",
-        "DOMAIN",
         "EVENT",
         "FOREIGN",
         "GROUP",
@@ -111,6 +111,9 @@ fn create(tokens: &mut Tokens<'_>) -> Result<Command> {
     ];
     if let Some(kind) = kinds.iter().find(|kind| tokens.sees(&[kind])) {
         return Err(not_supported(&format!("CREATE {}", whole_kind(tokens, kind))));
+    }
+    if tokens.accept(&["DOMAIN"]) {
+        return domain::create(tokens);
     }
     if tokens.accept(&["EXTENSION"]) {
         let if_not_exists = tokens.accept(&["IF", "NOT", "EXISTS"]);
@@ -307,6 +310,7 @@ fn alter(tokens: &mut Tokens<'_>) -> Result<Command> {
             tokens.finish()?;
             Ok(Command::Rename { kind, if_exists, from, to })
         }
+        "DOMAIN" => domain::alter(tokens),
         "TYPE" => {
             tokens.object_name()?;
             if tokens.sees(&["OWNER", "TO"]) {
@@ -403,8 +407,9 @@ fn drop(tokens: &mut Tokens<'_>) -> Result<Command> {
         Some("TABLE" | "INDEX" | "VIEW" | "SEQUENCE" | "SCHEMA" | "FUNCTION" | "PROCEDURE" | "TYPE") => {}
         Some("ROUTINE") => return Err(not_supported("DROP ROUTINE")),
         Some("EXTENSION") => return drop_extension(tokens),
+        Some("DOMAIN") => return domain::drop(tokens),
         Some(
-            kind @ ("DOMAIN" | "TRIGGER" | "ROLE" | "USER" | "DATABASE" | "RULE" | "POLICY" | "MATERIALIZED"
+            kind @ ("TRIGGER" | "ROLE" | "USER" | "DATABASE" | "RULE" | "POLICY" | "MATERIALIZED"
             | "AGGREGATE" | "OPERATOR" | "CAST" | "COLLATION" | "FOREIGN" | "SERVER" | "OWNED"
             | "GROUP" | "LANGUAGE" | "TABLESPACE" | "PUBLICATION" | "SUBSCRIPTION" | "STATISTICS"
             | "EVENT"),

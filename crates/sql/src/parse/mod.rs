@@ -10,6 +10,7 @@
 //! | [`command`] | what a statement asks for |
 //! | [`session`] | the grammar of what concerns the session: transactions, settings, cursors, prepared statements |
 //! | [`definition`] | the grammar of definitions that sqlparser does not read as PostgreSQL does |
+//! | `domain` | the grammar of domains |
 //! | `dialect` | sqlparser's dialect, with bounds on what reading takes |
 //! | `foreign` | clauses that sqlparser reads and PostgreSQL does not have: refused |
 //! | `limits` | lists that are longer than PostgreSQL takes them: refused |
@@ -26,6 +27,7 @@ pub mod command;
 pub mod copy;
 pub mod definition;
 pub(crate) mod dialect;
+mod domain;
 pub(crate) mod foreign;
 pub(crate) mod limits;
 pub mod normal_form;

@@ -1,6 +1,8 @@
 //! Objects as statements that would make them.
 
-use crate::catalog::{Catalog, ForeignKey, Function, Key, ObjectName, ReferentialAction, Returns, Table};
+use crate::catalog::{
+    Catalog, Domain, ForeignKey, Function, Key, ObjectName, ReferentialAction, Returns, Table,
+};
 use crate::identifier::quote_identifier;
 
 /// Where derived numbers begin: of constraints and defaults, which the catalog does not number.
@@ -90,12 +92,17 @@ pub fn constraints(table: &Table) -> Vec<(u32, Constraint<'_>)> {
         .map(|(at, (key, is_primary))| (derived(at), Constraint::Key(key, is_primary)))
         .collect();
     all.extend(
-        table.checks.iter().enumerate().map(|(at, check)| (derived(20 + at), Constraint::Check(check))),
+        table.own_checks().enumerate().map(|(at, check)| (derived(20 + at), Constraint::Check(check))),
     );
     all.extend(
         table.foreign_keys.iter().enumerate().map(|(at, key)| (derived(40 + at), Constraint::Foreign(key))),
     );
     all
+}
+
+/// The number of a domain's condition in `pg_constraint`.
+pub fn domain_check_oid(domain: &Domain, at: usize) -> u32 {
+    DERIVED + 0x1000_0000 + (domain.oid & 0x00ff_ffff).wrapping_mul(16) + (at as u32 & 15)
 }
 
 /// A constraint by its number.

@@ -135,7 +135,7 @@ fn classes(catalog: &Catalog) -> Vec<Row> {
         row = row
             .with("reltype", number(row_type_oid(table.oid)))
             .with("relhasindex", truth(definition::indexes(table).next().is_some()))
-            .with("relchecks", number(table.checks.len() as i64))
+            .with("relchecks", number(table.own_checks().count() as i64))
             .with("relhastriggers", truth(!table.foreign_keys.is_empty()));
         row = row.with("relpersistence", persistence(&table.name));
         rows.push(row);
@@ -199,7 +199,9 @@ fn attributes(catalog: &Catalog) -> Vec<Row> {
                 None => "",
             };
             let generated = if column.generated.is_some() { "s" } else { "" };
+            let of = column.domain.unwrap_or(column.sql_type.oid());
             let row = attribute(table.oid, at + 1, &column.name, &column.sql_type)
+                .with("atttypid", number(of))
                 .with("attnotnull", truth(!column.nullable || is_key))
                 .with("atthasdef", truth(definition::default(column).is_some()))
                 .with("attidentity", text(identity))
@@ -318,6 +320,20 @@ fn action(action: ReferentialAction) -> Value {
 
 fn constraints(catalog: &Catalog) -> Vec<Row> {
     let mut rows = Vec::new();
+    for domain in catalog.domains.values() {
+        for (at, check) in domain.checks.iter().enumerate() {
+            rows.push(Row::of([
+                ("oid", number(definition::domain_check_oid(domain, at))),
+                ("conname", text(check.name.clone())),
+                ("connamespace", number(namespace_oid(catalog, &domain.name.schema))),
+                ("contype", text("c")),
+                ("convalidated", truth(true)),
+                ("contypid", number(domain.oid)),
+                ("conislocal", truth(true)),
+                ("conbin", text(check.condition.clone())),
+            ]));
+        }
+    }
     for table in catalog.tables.values() {
         for (oid, constraint) in definition::constraints(table) {
             let row = Row::of([

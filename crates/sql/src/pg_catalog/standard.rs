@@ -26,6 +26,27 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
             .collect(),
         "tables" => tables(catalog, database),
         "columns" => columns(catalog, database),
+        "domains" => catalog
+            .domains
+            .values()
+            .map(|domain| {
+                let row = named("domain", database, &domain.name)
+                    .with("domain_default", domain.default.clone().into())
+                    .with("dtd_identifier", text("1"));
+                typed(row, database, &domain.base)
+            })
+            .collect(),
+        "domain_constraints" => (catalog.domains.values())
+            .flat_map(|domain| domain.checks.iter().map(move |check| (domain, check)))
+            .map(|(domain, check)| {
+                named("domain", database, &domain.name)
+                    .with("constraint_catalog", text(database))
+                    .with("constraint_schema", text(domain.name.schema.clone()))
+                    .with("constraint_name", text(check.name.clone()))
+                    .with("is_deferrable", yes(false))
+                    .with("initially_deferred", yes(false))
+            })
+            .collect(),
         "views" => catalog
             .views
             .values()
@@ -141,6 +162,7 @@ fn is_of_identity(catalog: &Catalog, sequence: &Sequence) -> bool {
 /// The catalog, schema and name of something of this kind.
 fn named(kind: &str, database: &str, name: &ObjectName) -> Row {
     let columns = match kind {
+        "domain" => ["domain_catalog", "domain_schema", "domain_name"],
         "sequence" => ["sequence_catalog", "sequence_schema", "sequence_name"],
         "specific" => ["specific_catalog", "specific_schema", "specific_name"],
         _ => ["table_catalog", "table_schema", "table_name"],
@@ -270,6 +292,13 @@ fn columns(catalog: &Catalog, database: &str) -> Vec<Row> {
             let mut row = column(&table.name, at + 1, &known.name, &known.sql_type, true)
                 .with("is_nullable", yes(known.nullable && !is_key))
                 .with("column_default", definition::default(known).map_or(Value::Null, text));
+            let domain = catalog.domains.values().find(|domain| Some(domain.oid) == known.domain);
+            if let Some(domain) = domain {
+                row = row
+                    .with("domain_catalog", text(database))
+                    .with("domain_schema", text(domain.name.schema.clone()))
+                    .with("domain_name", text(domain.name.name.clone()));
+            }
             let sequence = known.sequence.as_ref().and_then(|name| catalog.sequences.get(name));
             if let Some(expression) = &known.generated {
                 row = row

@@ -168,6 +168,31 @@ fn types(catalog: &Catalog) -> Vec<Row> {
             rows.push(row.with("typalign", text(alignment)).with("typcollation", number(known.collation)));
         }
     }
+    for domain in catalog.domains.values() {
+        let namespace = namespace_oid(catalog, &domain.name.schema);
+        let base = domain.base.oid();
+        let known = TYPES.iter().find(|known| known.oid == base);
+        let category = known
+            .map_or(if matches!(domain.base, SqlType::Array(_)) { "A" } else { "E" }, |known| known.category);
+        let (alignment, storage) = layout(base);
+        let length = domain.base.length();
+        let row = type_row(domain.oid, &domain.name.name, namespace)
+            .with("typlen", number(length))
+            .with("typbyval", truth((1..=8).contains(&length)))
+            .with("typtype", text("d"))
+            .with("typcategory", text(category))
+            .with("typarray", number(domain.array_oid))
+            .with("typalign", text(alignment))
+            .with("typstorage", text(storage))
+            .with("typnotnull", truth(domain.is_not_null))
+            .with("typbasetype", number(base))
+            .with("typtypmod", number(domain.base.modifier()))
+            .with("typdefault", domain.default.clone().into());
+        rows.push(row);
+        rows.push(
+            array_row(domain.array_oid, &domain.name.name, namespace, domain.oid).with("typalign", text("i")),
+        );
+    }
     for of in catalog.enumerations.values() {
         let namespace = namespace_oid(catalog, &of.schema);
         let row = type_row(of.oid, &of.name, namespace)

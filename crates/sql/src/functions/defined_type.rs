@@ -1,8 +1,8 @@
-//! Functions of enumerations (PostgreSQL's documentation, 9.10). Of their arguments the types count, so that these may be
-//! null.
+//! Functions of types that are defined. Those of enumerations (PostgreSQL's documentation, 9.10) ask for the types of
+//! their arguments, which may be null.
 
-use super::{Call, Definition, array_of, define};
-use crate::sql_type::{Enumeration, Label, SqlType};
+use super::{Call, Definition, array_of, define, text_at};
+use crate::sql_type::{Label, SqlType};
 use fabius_value::{Error, Result, SqlState, Value};
 
 /// All of them.
@@ -17,6 +17,20 @@ pub fn definitions() -> Vec<Definition> {
                 from.is_none_or(|from| label.number >= from) && to.is_none_or(|to| label.number <= to)
             };
             Ok(values(labels(call)?.iter().filter(within)))
+        }),
+        // What a cast to a domain gives where the domain's condition does not hold: never a value. Without a condition's
+        // name it is that nulls are not allowed.
+        define("fabius_not_of_domain(text, text, anyelement) anyelement null volatile", |a, _| {
+            Err(match (text_at(a, 0), text_at(a, 1)) {
+                (domain, "") => {
+                    let message = format!("domain {domain} does not allow null values");
+                    Error::new(SqlState::NOT_NULL_VIOLATION, message)
+                }
+                (domain, check) => {
+                    let message = format!("value for domain {domain} violates check constraint \"{check}\"");
+                    Error::new(SqlState(*b"23514"), message)
+                }
+            })
         }),
     ]
 }
@@ -33,12 +47,8 @@ fn values<'l>(labels: impl Iterator<Item = &'l Label>) -> Value {
 }
 
 fn end_of(label: Option<&Label>, call: &Call) -> Result<Value> {
-    let of = |sql_type: &SqlType| match sql_type {
-        SqlType::Enumeration(of) => Enumeration::shown(of),
-        other => other.to_string(),
-    };
     label.map(|label| Value::BigInt(label.number)).ok_or_else(|| {
-        let shown = call.types.first().map(of).unwrap_or_default();
+        let shown = call.types.first().map(SqlType::to_string).unwrap_or_default();
         Error::new(SqlState(*b"55000"), format!("enum {shown} contains no values"))
     })
 }
