@@ -2,7 +2,7 @@
 
 use super::back_end::BackEnd;
 use super::named::Named;
-use crate::catalog::types::value_as;
+use crate::catalog::defined_type::value_as;
 use crate::catalog::{Catalog, Domain, folded};
 use crate::identifier::quote_literal;
 use crate::parse::tokens::Tokens;

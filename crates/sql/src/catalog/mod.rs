@@ -9,10 +9,10 @@
 //! and not committed), so each looks at a catalog of its own, mostly a shared one. Two that say the same have the
 //! same [`Catalog::version`].
 
+pub mod defined_type;
 pub mod extension;
 mod lookup;
 pub mod store;
-pub mod types;
 
 pub use lookup::{Relation, SYSTEM, TEMPORARY, TEMPORARY_SHOWN, column_path, folded, name_of_text, parts};
 
@@ -234,6 +234,11 @@ pub struct WrittenKey {
 }
 
 impl Key {
+    /// A key of columns.
+    pub fn of(oid: Oid, name: String, columns: Vec<String>, is_constraint: bool) -> Key {
+        Key { oid, name, columns, is_constraint, written: None }
+    }
+
     /// What it is made of, as SQL.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.written.as_ref().map_or(&self.columns, |written| &written.keys).iter().map(String::as_str)

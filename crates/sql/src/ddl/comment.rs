@@ -65,7 +65,7 @@ impl Connection {
                 }
                 let (shown, name) = quoted()?;
                 let oid = SqlType::of_name(&name)
-                    .map(|sql_type| pg_catalog::types::type_oid(&sql_type.internal_name()));
+                    .map(|sql_type| pg_catalog::type_rows::type_oid(&sql_type.internal_name()));
                 oid.filter(|oid| *oid != 0).ok_or_else(|| missing(b"42704", shown))
             }
             _ => match catalog.relation(name)? {

@@ -355,8 +355,7 @@ impl Connection {
         }
         refuse_unordered(table, &columns)?;
         let name = self.key_name(table, name, &format!("{}_pkey", table.name.name))?;
-        table.primary_key =
-            Some(Key { oid: self.database().new_oid(), name, columns, is_constraint: true, written: None });
+        table.primary_key = Some(Key::of(self.database().new_oid(), name, columns, true));
         Ok(())
     }
 
@@ -374,7 +373,7 @@ impl Connection {
         let end = if is_constraint { "key" } else { "idx" };
         let name = self.key_name(table, name, &format!("{}_{}_{end}", table.name.name, columns.join("_")))?;
         let oid = self.database().new_oid();
-        table.unique.push(Key { oid, name, columns, is_constraint, written: None });
+        table.unique.push(Key::of(oid, name, columns, is_constraint));
         Ok(())
     }
 
@@ -490,13 +489,7 @@ impl Connection {
             let index = format!("{name}_idx");
             let name = self.key_name(table, None, &index)?;
             let oid = self.database().new_oid();
-            table.indexes.push(Key {
-                oid,
-                name,
-                columns: columns.clone(),
-                is_constraint: false,
-                written: None,
-            });
+            table.indexes.push(Key::of(oid, name, columns.clone(), false));
         }
         table.foreign_keys.push(ForeignKey {
             name,

@@ -4,8 +4,8 @@
 
 use super::enumeration::no_type;
 use super::{depended_on, not_supported, storage};
+use crate::catalog::defined_type::value_as;
 use crate::catalog::store::{Change, Object};
-use crate::catalog::types::value_as;
 use crate::catalog::{Check, Column, Domain, ObjectName, TEMPORARY, Table};
 use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};

@@ -3,8 +3,8 @@
 //! What has a type keeps all of it, labels too, so that altering a type alters its tables, functions and views.
 
 use super::{depended_on, not_supported, storage};
+use crate::catalog::defined_type::{Typed, is_of};
 use crate::catalog::store::{Change, Object};
-use crate::catalog::types::{Typed, is_of};
 use crate::catalog::{Catalog, Column, Function, ObjectName, TEMPORARY, Table, View, folded};
 use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};

@@ -96,7 +96,7 @@ impl Connection {
             let base = format!("{}_{}_idx", before.name.name, columns.join("_"));
             let name = self.key_name(&after, given, &base)?;
             let oid = self.database().new_oid();
-            after.indexes.push(Key { oid, name, columns, is_constraint: false, written: None });
+            after.indexes.push(Key::of(oid, name, columns, false));
         }
         self.rebuild(&before, &mut after, &Filling::default()).await?;
         self.put_table(after.clone());
@@ -107,8 +107,8 @@ impl Connection {
         Ok("CREATE INDEX".into())
     }
 
-    /// A unique index of expressions, or of some rows: it is one of hidden columns, which are null where a row is not in
-    /// the index.
+    /// A unique index of expressions, or of some rows: it is one of hidden columns, which are null where a row is not
+    /// in the index.
     async fn add_computed(
         &mut self,
         table: &mut Table,

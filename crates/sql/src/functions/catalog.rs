@@ -3,7 +3,7 @@
 use super::{Call, Definition, array_of, define, elements_at, integer_at, text_at, truth_at};
 use crate::catalog::{Catalog, ObjectName, TEMPORARY, name_of_text};
 use crate::identifier::quote_identifier;
-use crate::pg_catalog::{RELATIONS, ROLE, definition, objects, types};
+use crate::pg_catalog::{RELATIONS, ROLE, definition, objects, type_rows};
 use crate::sql_type::SqlType;
 use crate::type_rules::plain_name;
 use fabius_value::{Error, Result, SqlState, Value};
@@ -30,13 +30,11 @@ pub fn definitions() -> Vec<Definition> {
             ))
         }),
         define("fabius_type_oid(text) oid stable", |a, c| {
-            type_oid(&c.environment.catalog, text_at(a, 0)).map(number).ok_or_else(|| {
+            oid_of_type(a, c).map(number).ok_or_else(|| {
                 Error::new(SqlState(*b"42704"), format!("type \"{}\" does not exist", text_at(a, 0)))
             })
         }),
-        define("to_regtype(text) oid stable", |a, c| {
-            Ok(type_oid(&c.environment.catalog, text_at(a, 0)).map_or(Value::Null, number))
-        }),
+        define("to_regtype(text) oid stable", |a, c| Ok(oid_of_type(a, c).map_or(Value::Null, number))),
         define("fabius_type_name(oid) text stable", |a, c| {
             let oid = integer_at(a, 0) as u32;
             Ok(Value::Text(if oid == 0 { "-".into() } else { type_name(&c.environment.catalog, oid, -1) }))
@@ -57,7 +55,7 @@ pub fn definitions() -> Vec<Definition> {
             let oid = integer_at(a, 0) as u32;
             let own =
                 definition::function_of(&c.environment.catalog, oid).map(|f| definition::qualified(&f.name));
-            let name = own.or_else(|| types::function_name(oid));
+            let name = own.or_else(|| type_rows::function_name(oid));
             Ok(Value::Text(name.unwrap_or_else(|| if oid == 0 { "-".into() } else { oid.to_string() })))
         }),
         define("fabius_namespace_oid(text) oid stable", |a, c| {
@@ -84,13 +82,7 @@ pub fn definitions() -> Vec<Definition> {
         define("fabius_role_name(oid) text stable", |_, c| {
             Ok(Value::Text(quote_identifier(&c.environment.session.user())))
         }),
-        define("format_type(oid, int) text null", |a, c| match a[0] {
-            Value::Null => Ok(Value::Null),
-            _ => {
-                let (oid, modifier) = (integer_at(a, 0) as u32, a[1].as_integer().unwrap_or(-1) as i32);
-                Ok(Value::Text(type_name(&c.environment.catalog, oid, modifier)))
-            }
-        }),
+        define("format_type(oid, int) text null", |a, c| Ok(format_type(a, c))),
         define("pg_typeof(any) text null", |_, c| {
             Ok(Value::Text(c.types.first().map_or_else(|| "unknown".into(), plain_name)))
         }),
@@ -362,9 +354,21 @@ fn is_visible(a: &[Value], call: &Call) -> Result<Value> {
     let defined = defined.map(|of| Catalog::name_of(of)).or_else(|| domain.map(|domain| domain.name.clone()));
     let visible = match class_of(catalog, oid).or(defined) {
         Some(name) => is_in_sight(call, &name),
-        None => !types::is_standard_type(oid),
+        None => !type_rows::is_standard_type(oid),
     };
     Ok(Value::Boolean(visible))
+}
+
+fn oid_of_type(a: &[Value], call: &Call) -> Option<u32> {
+    type_oid(&call.environment.catalog, text_at(a, 0))
+}
+
+fn format_type(a: &[Value], call: &Call) -> Value {
+    if a[0].is_null() {
+        return Value::Null;
+    }
+    let (oid, modifier) = (integer_at(a, 0) as u32, a[1].as_integer().unwrap_or(-1) as i32);
+    Value::Text(type_name(&call.environment.catalog, oid, modifier))
 }
 
 fn type_oid(catalog: &Catalog, name: &str) -> Option<u32> {
@@ -389,12 +393,12 @@ fn type_oid(catalog: &Catalog, name: &str) -> Option<u32> {
     }
     if is_quoted(name) {
         // As it stands in `pg_type`: not every name of a type is one there.
-        return Some(types::type_oid(&name[1..name.len() - 1])).filter(|oid| *oid != 0);
+        return Some(type_rows::type_oid(&name[1..name.len() - 1])).filter(|oid| *oid != 0);
     }
     let base = name.split('(').next().unwrap_or(name);
     SqlType::of_name(base)
         .map(|sql_type| sql_type.oid())
-        .or_else(|| Some(types::type_oid(base)).filter(|oid| *oid != 0))
+        .or_else(|| Some(type_rows::type_oid(base)).filter(|oid| *oid != 0))
 }
 
 /// The type that is defined here, or its array, if a text is its name.
@@ -432,7 +436,7 @@ fn type_name(catalog: &Catalog, oid: u32, modifier: i32) -> String {
         oid => match catalog.type_of_oid(oid) {
             Some(SqlType::Unknown) if oid != 705 => "???".into(),
             Some(sql_type) => plain_name(&sql_type),
-            None => types::type_name(oid).unwrap_or_else(|| "???".into()),
+            None => type_rows::type_name(oid).unwrap_or_else(|| "???".into()),
         },
     }
 }
@@ -449,7 +453,7 @@ fn function_oid(catalog: &Catalog, text: &str) -> Option<u32> {
     });
     let is_built_in = schema.is_none_or(|schema| schema == "pg_catalog");
     let built_in = || {
-        let found = is_built_in.then(|| types::function_oid(name)).filter(|oid| *oid != 0);
+        let found = is_built_in.then(|| type_rows::function_oid(name)).filter(|oid| *oid != 0);
         found.or_else(|| is_built_in.then(|| objects::built_in_oid(name)).flatten())
     };
     own.map(|function| function.oid).or_else(built_in)
@@ -472,6 +476,6 @@ fn comment(call: &Call, oid: i64, column: i64) -> Value {
         table.constraint_comments.get(constraint.name()).cloned()
     };
     let given = catalog.comments.get(&key).cloned().or_else(on_constraint);
-    let is_public = key == (objects::namespace_oid(catalog, "public"), 0);
+    let is_public = key == (crate::pg_catalog::namespace_oid(catalog, "public"), 0);
     given.or_else(|| is_public.then(|| objects::PUBLIC_COMMENT.to_string())).into()
 }

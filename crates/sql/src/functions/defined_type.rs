@@ -18,8 +18,8 @@ pub fn definitions() -> Vec<Definition> {
             };
             Ok(values(labels(call)?.iter().filter(within)))
         }),
-        // What a cast to a domain gives where the domain's condition does not hold: never a value. Without a condition's
-        // name it is that nulls are not allowed.
+        // What a cast to a domain gives where the domain's condition does not hold: never a value. Without the name of
+        // a condition, it is that nulls are not allowed.
         define("fabius_not_of_domain(text, text, anyelement) anyelement null volatile", |a, _| {
             Err(match (text_at(a, 0), text_at(a, 1)) {
                 (domain, "") => {

@@ -100,8 +100,8 @@ pub(super) fn usual(tokens: &mut Vec<TokenWithSpan>) -> Result<(), Adjacent> {
     Ok(())
 }
 
-/// How the one name begins that stands for a target of `ON CONFLICT` that is not made of columns alone; what was written
-/// follows.
+/// How the one name begins that stands for a target of `ON CONFLICT` that is not made of columns alone; what was
+/// written follows.
 pub(crate) const TARGET: &str = "fabius target ";
 
 /// Makes a name of a target of `ON CONFLICT` that has expressions, or a condition.

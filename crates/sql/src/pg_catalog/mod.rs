@@ -8,7 +8,7 @@
 //! | [`row`] | rows by column names |
 //! | [`objects`] | tables, columns, keys, functions: `pg_class`, `pg_attribute`, `pg_index`, ... |
 //! | [`server`] | roles, databases, settings, sessions: `pg_roles`, `pg_settings`, ... |
-//! | [`types`] | types and what belongs to them: `pg_type`, `pg_enum`, `pg_opclass` |
+//! | [`type_rows`] | types and what belongs to them: `pg_type`, `pg_enum`, `pg_opclass` |
 //! | [`standard`] | `information_schema` |
 //! | [`definition`] | objects as statements that would make them |
 
@@ -17,8 +17,9 @@ pub mod objects;
 pub mod row;
 pub mod server;
 pub mod standard;
-pub mod types;
+pub mod type_rows;
 
+use crate::catalog::{Catalog, TEMPORARY};
 use crate::functions::Environment;
 use crate::sql_type::SqlType;
 use fabius_value::Value;
@@ -39,6 +40,16 @@ pub const ROLE: u32 = 10;
 pub const DATABASE_OWNER: u32 = 6171;
 /// The number of the one database.
 pub const DATABASE: u32 = 5;
+
+/// The number of a schema.
+pub fn namespace_oid(catalog: &Catalog, schema: &str) -> u32 {
+    match schema {
+        "pg_catalog" => PG_CATALOG,
+        "information_schema" => INFORMATION_SCHEMA,
+        TEMPORARY => TEMPORARY_SCHEMA,
+        name => catalog.schemas.get(name).copied().unwrap_or(PUBLIC),
+    }
+}
 
 /// A column of a relation of the catalog.
 pub struct Column {
@@ -148,7 +159,7 @@ impl Relation {
         let rows = match self.schema.as_str() {
             "pg_catalog" => objects::rows(&self.name, environment)
                 .or_else(|| server::rows(&self.name, environment))
-                .or_else(|| types::rows(&self.name, &environment.catalog))
+                .or_else(|| type_rows::rows(&self.name, &environment.catalog))
                 .unwrap_or_default(),
             _ => standard::rows(&self.name, environment).unwrap_or_default(),
         };

@@ -2,7 +2,9 @@
 
 use super::definition::{self, Constraint};
 use super::row::{Row, array, number, text, truth};
-use super::{DATABASE_OWNER, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, RELATIONS, ROLE, TEMPORARY_SCHEMA};
+use super::{
+    DATABASE_OWNER, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, RELATIONS, ROLE, TEMPORARY_SCHEMA, namespace_oid,
+};
 use crate::catalog::extension;
 use crate::catalog::store::FIRST_OID;
 use crate::catalog::{
@@ -37,16 +39,6 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
         }
         _ => return None,
     })
-}
-
-/// The number of a schema.
-pub fn namespace_oid(catalog: &Catalog, schema: &str) -> u32 {
-    match schema {
-        "pg_catalog" => PG_CATALOG,
-        "information_schema" => INFORMATION_SCHEMA,
-        TEMPORARY => TEMPORARY_SCHEMA,
-        name => catalog.schemas.get(name).copied().unwrap_or(PUBLIC),
-    }
 }
 
 /// All schemas with their numbers.
@@ -160,7 +152,7 @@ fn classes(catalog: &Catalog) -> Vec<Row> {
 
 fn attribute(relation: u32, place: usize, name: &str, sql_type: &SqlType) -> Row {
     let length = sql_type.length();
-    let (alignment, storage) = super::types::layout(sql_type.oid());
+    let (alignment, storage) = super::type_rows::layout(sql_type.oid());
     let is_text = matches!(sql_type, SqlType::Text | SqlType::VarChar(_) | SqlType::Char(_));
     Row::of([
         ("attrelid", number(relation)),
@@ -187,7 +179,7 @@ fn attributes(catalog: &Catalog) -> Vec<Row> {
     for relation in RELATIONS.iter() {
         for (at, column) in relation.columns.iter().enumerate() {
             let row = attribute(relation.oid(), at + 1, &column.name, &column.sql_type);
-            rows.push(row.with("atttypid", number(super::types::type_oid(&column.type_name))));
+            rows.push(row.with("atttypid", number(super::type_rows::type_oid(&column.type_name))));
         }
     }
     for table in catalog.tables.values() {
@@ -284,7 +276,7 @@ fn indexes(catalog: &Catalog) -> Vec<Row> {
             let zeros = || array((0..count).map(|_| number(0)));
             let classes = key.columns.iter().map(|name| {
                 let column = table.columns.iter().find(|column| column.name == *name);
-                number(column.map_or(0, |column| super::types::operator_class(&column.sql_type)))
+                number(column.map_or(0, |column| super::type_rows::operator_class(&column.sql_type)))
             });
             rows.push(Row::of([
                 ("indexrelid", number(key.oid)),

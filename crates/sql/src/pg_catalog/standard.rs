@@ -3,7 +3,9 @@
 use super::definition::{self, Constraint};
 use super::row::{Row, number, text, yes};
 use super::{RELATIONS, objects};
-use crate::catalog::{Catalog, Identity, ObjectName, ReferentialAction, Returns, Sequence, Table};
+use crate::catalog::{
+    Catalog, Domain, Identity, ObjectName, ReferentialAction, Returns, Sequence, Table, View,
+};
 use crate::functions::Environment;
 use crate::sql_type::SqlType;
 use fabius_value::Value;
@@ -26,41 +28,9 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
             .collect(),
         "tables" => tables(catalog, database),
         "columns" => columns(catalog, database),
-        "domains" => catalog
-            .domains
-            .values()
-            .map(|domain| {
-                let row = named("domain", database, &domain.name)
-                    .with("domain_default", domain.default.clone().into())
-                    .with("dtd_identifier", text("1"));
-                typed(row, database, &domain.base)
-            })
-            .collect(),
-        "domain_constraints" => (catalog.domains.values())
-            .flat_map(|domain| domain.checks.iter().map(move |check| (domain, check)))
-            .map(|(domain, check)| {
-                named("domain", database, &domain.name)
-                    .with("constraint_catalog", text(database))
-                    .with("constraint_schema", text(domain.name.schema.clone()))
-                    .with("constraint_name", text(check.name.clone()))
-                    .with("is_deferrable", yes(false))
-                    .with("initially_deferred", yes(false))
-            })
-            .collect(),
-        "views" => catalog
-            .views
-            .values()
-            .map(|view| {
-                named("table", database, &view.name)
-                    .with("view_definition", text(format!(" {};", view.query)))
-                    .with("check_option", text("NONE"))
-                    .with("is_updatable", yes(false))
-                    .with("is_insertable_into", yes(false))
-                    .with("is_trigger_updatable", yes(false))
-                    .with("is_trigger_deletable", yes(false))
-                    .with("is_trigger_insertable_into", yes(false))
-            })
-            .collect(),
+        "domains" => domains(catalog, database),
+        "domain_constraints" => domain_constraints(catalog, database),
+        "views" => views(catalog, database),
         "sequences" => catalog
             .sequences
             .values()
@@ -172,6 +142,44 @@ fn named(kind: &str, database: &str, name: &ObjectName) -> Row {
         (columns[1], text(objects::schema_shown(&name.schema))),
         (columns[2], text(name.name.clone())),
     ])
+}
+
+fn views(catalog: &Catalog, database: &str) -> Vec<Row> {
+    let row = |view: &View| {
+        named("table", database, &view.name)
+            .with("view_definition", text(format!(" {};", view.query)))
+            .with("check_option", text("NONE"))
+            .with("is_updatable", yes(false))
+            .with("is_insertable_into", yes(false))
+            .with("is_trigger_updatable", yes(false))
+            .with("is_trigger_deletable", yes(false))
+            .with("is_trigger_insertable_into", yes(false))
+    };
+    catalog.views.values().map(|view| row(view)).collect()
+}
+
+fn domains(catalog: &Catalog, database: &str) -> Vec<Row> {
+    let row = |domain: &Domain| {
+        let row = named("domain", database, &domain.name)
+            .with("domain_default", domain.default.clone().into())
+            .with("dtd_identifier", text("1"));
+        typed(row, database, &domain.base)
+    };
+    catalog.domains.values().map(|domain| row(domain)).collect()
+}
+
+fn domain_constraints(catalog: &Catalog, database: &str) -> Vec<Row> {
+    let all = catalog.domains.values().flat_map(|domain| {
+        domain.checks.iter().map(move |check| {
+            named("domain", database, &domain.name)
+                .with("constraint_catalog", text(database))
+                .with("constraint_schema", text(domain.name.schema.clone()))
+                .with("constraint_name", text(check.name.clone()))
+                .with("is_deferrable", yes(false))
+                .with("initially_deferred", yes(false))
+        })
+    });
+    all.collect()
 }
 
 fn constrained(database: &str, table: &Table, constraint: &Constraint<'_>) -> Row {
@@ -349,7 +357,7 @@ fn table_constraints(catalog: &Catalog, database: &str) -> Vec<Row> {
     });
     // `NOT NULL` is a check, as the standard has it.
     for table in catalog.tables.values() {
-        let namespace = objects::namespace_oid(catalog, &table.name.schema);
+        let namespace = super::namespace_oid(catalog, &table.name.schema);
         for (at, column) in table.columns.iter().enumerate().filter(|(_, column)| !column.is_hidden) {
             let is_key = table.primary_key.as_ref().is_some_and(|key| key.columns.contains(&column.name));
             if column.nullable && !is_key {

@@ -1,6 +1,6 @@
 //! Types as `pg_catalog` shows them: SQL's own, those of PostgreSQL that only the catalog has, and enumerations.
 
-use super::objects::namespace_oid;
+use super::namespace_oid;
 use super::row::{Row, number, text, truth};
 use super::{PG_CATALOG, ROLE};
 use crate::catalog::Catalog;
