@@ -252,7 +252,7 @@ pub struct Check {
     pub name: String,
     /// The condition, as SQL.
     pub condition: String,
-    /// The name of the domain whose condition it is, if it is not the table's own.
+    /// The domain whose condition it is, as messages name it, if it is not the table's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
 }

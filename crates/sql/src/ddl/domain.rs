@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub(super) fn checks_of(domain: &Domain, column: &str) -> Result<Vec<Check>> {
     let checks = domain.checks.iter().map(|check| {
         let condition = written(&value_as(&check.condition, &ast::Expr::Identifier(identifier(column)))?);
-        Ok(Check { name: check.name.clone(), condition, domain: Some(domain.name.name.clone()) })
+        Ok(Check { name: check.name.clone(), condition, domain: Some(domain.shown()) })
     });
     checks.collect()
 }
@@ -142,8 +142,8 @@ impl Connection {
                 domain.checks.retain(|check| check.name != *constraint);
                 for table in tables {
                     let mut table = (*table).clone();
-                    let of = Some(&domain.name.name);
-                    table.checks.retain(|check| check.domain.as_ref() != of || check.name != *constraint);
+                    let of = Some(domain.shown());
+                    table.checks.retain(|check| check.domain != of || check.name != *constraint);
                     self.put_table(table);
                 }
             }

@@ -6,7 +6,7 @@ use crate::connection::Connection;
 use crate::parse::written::{quoted_object, written};
 use crate::sql_type::SqlType;
 use crate::type_rules::without_modifiers;
-use fabius_value::{Error, Result, SqlState};
+use fabius_value::{Error, Result, SqlState, Value};
 use sqlparser::ast;
 use std::ops::ControlFlow;
 
@@ -98,7 +98,11 @@ impl Connection {
             let oid = self.database().new_oid();
             after.indexes.push(Key::of(oid, name, columns, false));
         }
-        self.rebuild(&before, &mut after, &Filling::default()).await?;
+        let mut filling = Filling::default();
+        let is_new = |column: &&Column| before.column(&column.name).is_none();
+        let new = after.columns.iter().filter(is_new).map(|column| (column.name.clone(), Value::Null));
+        filling.values.extend(new);
+        self.rebuild(&before, &mut after, &filling).await?;
         self.put_table(after.clone());
         if create.unique && is_computed {
             let name = after.unique.last().map(|key| key.name.clone()).unwrap_or_default();

@@ -49,7 +49,7 @@ pub(super) fn create(tokens: &mut Tokens<'_>) -> Result<Command> {
 }
 
 /// How strongly `NOT NULL` and `IS NULL` bind: a default ends before them.
-const NOT_NULL: u8 = 17;
+const NOT_NULL: u8 = 40;
 
 /// `ALTER DOMAIN name ...`, from the name on.
 pub(super) fn alter(tokens: &mut Tokens<'_>) -> Result<Command> {
