@@ -157,6 +157,16 @@ impl Schema {
             let column = &table.columns[*at].name;
             self.setup.push(Node::text(format!("CREATE UNIQUE INDEX {name}_{column} ON {name} ({column})")));
         }
+        // One that every table keeps, whose columns nobody sees.
+        if !table.key.is_empty() && random.chance(1, 6) {
+            let keys: Vec<&str> = table.key.iter().map(|at| table.columns[*at].name.as_str()).collect();
+            let some = &table.columns[random.index(table.columns.len())].name;
+            let create = format!(
+                "CREATE UNIQUE INDEX {name}_some ON {name} ({}) WHERE {some} IS NOT NULL",
+                keys.join(", ")
+            );
+            self.setup.push(Node::text(create));
+        }
         for number in 0..random.index(3) {
             let can: Vec<&Column> = table.columns.iter().filter(|column| column.of.can_be_key()).collect();
             if can.is_empty() {

@@ -8,6 +8,7 @@ use super::{depended_on, not_supported};
 use crate::catalog::store::{Change, Object};
 use crate::catalog::{Identity, ObjectName, Table, View, folded, parts};
 use crate::connection::Connection;
+use crate::identifier::quote_identifier;
 use crate::lock::{LockKey, LockMode};
 use crate::parse::command::SequenceOptions;
 use crate::parse::written::{quoted, quoted_object};
@@ -548,7 +549,7 @@ fn renamed(sql: &str, old: &str, new: &str) -> Result<String> {
             if name == old {
                 let (start, end) = tokens.bytes(at);
                 out.push_str(sql.get(last..start).unwrap_or_default());
-                out.push_str(&quoted(new));
+                out.push_str(&quote_identifier(new));
                 last = end;
             }
         }

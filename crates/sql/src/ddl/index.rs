@@ -67,7 +67,11 @@ impl Connection {
         }
         let before = self.table_to_change(&create.table_name).await?;
         // An index that is not unique answers the same with all rows, and with the columns that its keys are made of.
-        let columns = columns_of(&create.columns)?;
+        let is_computed = create.predicate.is_some() || !create.columns.iter().all(is_column);
+        let columns = match create.unique && is_computed {
+            true => Vec::new(),
+            false => columns_of(&create.columns)?,
+        };
         for column in columns.iter().chain(create.include.iter().map(folded).collect::<Vec<_>>().iter()) {
             if before.column(column).is_none() {
                 return Err(Error::new(
@@ -87,7 +91,6 @@ impl Connection {
                 return Ok("CREATE INDEX".into());
             }
         }
-        let is_computed = create.predicate.is_some() || !create.columns.iter().all(is_column);
         if create.unique && is_computed {
             self.add_computed(&mut after, given, create).await?;
         } else if create.unique {

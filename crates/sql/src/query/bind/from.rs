@@ -479,18 +479,16 @@ impl Binder<'_> {
         for (at, output) in bound.columns.iter_mut().enumerate() {
             output.origin = (table.oid, u16::try_from(at + 1).unwrap_or(0));
         }
+        // What users do not see comes last, and has no other names.
+        let unseen = bound.columns.split_off(table.visible().count());
         let (plan, mut scope) = self.aliased(bound, &table.name.name, alias)?;
         let key = table.primary_key.as_ref().map(|key| key.columns.as_slice()).unwrap_or_default();
         for (column, stored) in scope.columns.iter_mut().zip(&table.columns) {
             column.is_key = key.contains(&stored.name);
             column.schema = alias.is_none().then(|| table.name.schema.clone());
-            if stored.is_hidden {
-                column.sight = Sight::OfSystem;
-            }
         }
-        for number in scope.columns.iter_mut().skip(table.columns.len()) {
-            number.sight = Sight::OfSystem;
-        }
+        let unseen = Scope::of_relation(&known_as, unseen).columns.into_iter();
+        scope.columns.extend(unseen.map(|column| ScopeColumn { sight: Sight::OfSystem, ..column }));
         Ok((plan, scope))
     }
 
