@@ -59,9 +59,19 @@ impl Connection {
                 let (shown, name) = quoted()?;
                 extension::oid_of(&catalog, &name).ok_or_else(|| missing(b"42704", shown))
             }
+            "DOMAIN" => {
+                let (shown, _) = quoted()?;
+                catalog
+                    .domain(name)?
+                    .map(|domain| domain.oid)
+                    .ok_or_else(|| Error::new(SqlState(*b"42704"), format!("type {shown} does not exist")))
+            }
             "TYPE" => {
                 if let Some(of) = catalog.enumeration(name)? {
                     return Ok(of.oid);
+                }
+                if let Some(domain) = catalog.domain(name)? {
+                    return Ok(domain.oid);
                 }
                 let (shown, name) = quoted()?;
                 let oid = SqlType::of_name(&name)

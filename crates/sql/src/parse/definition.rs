@@ -442,11 +442,11 @@ fn comment(tokens: &mut Tokens<'_>) -> Result<Command> {
     tokens.pass();
     match kind.as_str() {
         "TABLE" | "COLUMN" | "VIEW" | "INDEX" | "SEQUENCE" | "SCHEMA" | "FUNCTION" | "PROCEDURE"
-        | "ROUTINE" | "DATABASE" | "CONSTRAINT" | "EXTENSION" | "TYPE" => {}
-        "ACCESS" | "AGGREGATE" | "CAST" | "COLLATION" | "CONVERSION" | "DOMAIN" | "EVENT" | "FOREIGN"
-        | "LANGUAGE" | "LARGE" | "MATERIALIZED" | "OPERATOR" | "POLICY" | "PROCEDURAL" | "PUBLICATION"
-        | "ROLE" | "RULE" | "SERVER" | "STATISTICS" | "SUBSCRIPTION" | "TABLESPACE" | "TEXT"
-        | "TRANSFORM" | "TRIGGER" => return Err(not_supported(&format!("COMMENT ON {kind}"))),
+        | "ROUTINE" | "DATABASE" | "CONSTRAINT" | "EXTENSION" | "TYPE" | "DOMAIN" => {}
+        "ACCESS" | "AGGREGATE" | "CAST" | "COLLATION" | "CONVERSION" | "EVENT" | "FOREIGN" | "LANGUAGE"
+        | "LARGE" | "MATERIALIZED" | "OPERATOR" | "POLICY" | "PROCEDURAL" | "PUBLICATION" | "ROLE"
+        | "RULE" | "SERVER" | "STATISTICS" | "SUBSCRIPTION" | "TABLESPACE" | "TEXT" | "TRANSFORM"
+        | "TRIGGER" => return Err(not_supported(&format!("COMMENT ON {kind}"))),
         _ => return Err(tokens.unexpected()),
     }
     let mut name = tokens.object_name()?;
