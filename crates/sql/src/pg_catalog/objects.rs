@@ -474,13 +474,18 @@ fn descriptions(catalog: &Catalog) -> Vec<Row> {
     for ((oid, column), comment) in &catalog.comments {
         let is_schema = *oid == public || catalog.schemas.values().any(|schema| schema == oid);
         let is_function = || catalog.functions.values().flatten().any(|function| function.oid == *oid);
+        // Of what has a low number nobody describes anything else.
+        let is_type = || {
+            *oid < FIRST_OID
+                || catalog.enumerations.values().any(|of| of.oid == *oid)
+                || catalog.domains.values().any(|domain| domain.oid == *oid)
+        };
         let class = match () {
             () if *oid == super::DATABASE => continue,
             () if is_schema => NAMESPACES,
             () if is_function() => ROUTINES,
             () if extension::installed(catalog).any(|(number, _)| number == *oid) => EXTENSIONS,
-            // Relations that users make have higher numbers, and nobody describes the others.
-            () if *oid < FIRST_OID => TYPES,
+            () if is_type() => TYPES,
             () => CLASSES,
         };
         rows.push(described(*oid, class, *column, comment));
