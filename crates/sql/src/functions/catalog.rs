@@ -37,7 +37,7 @@ pub fn definitions() -> Vec<Definition> {
         define("to_regtype(text) oid stable", |a, c| Ok(oid_of_type(a, c).map_or(Value::Null, number))),
         define("fabius_type_name(oid) text stable", |a, c| {
             let oid = integer_at(a, 0) as u32;
-            Ok(Value::Text(if oid == 0 { "-".into() } else { type_name(&c.environment.catalog, oid, -1) }))
+            Ok(Value::Text(if oid == 0 { "-".into() } else { type_name(c, oid, -1) }))
         }),
         define("fabius_function_oid(text) oid stable", |a, c| {
             let text = text_at(a, 0);
@@ -109,8 +109,9 @@ pub fn definitions() -> Vec<Definition> {
             })
         }),
         define("pg_get_constraintdef(oid, bool?) text stable", |a, c| {
-            let found = definition::constraint_of(&c.environment.catalog, integer_at(a, 0) as u32);
-            Ok(found.map(|(_, constraint)| constraint.text(truth_at(a, 1))).into())
+            let (catalog, oid, is_pretty) = (&c.environment.catalog, integer_at(a, 0) as u32, truth_at(a, 1));
+            let found = definition::constraint_of(catalog, oid).map(|found| found.1.text(is_pretty));
+            Ok(found.or_else(|| definition::domain_check(catalog, oid, is_pretty)).into())
         }),
         define("pg_get_viewdef(oid, bool?) text stable", |a, c| Ok(view(c, integer_at(a, 0) as u32))),
         define("pg_get_viewdef(oid, int) text stable", |a, c| Ok(view(c, integer_at(a, 0) as u32))),
@@ -135,7 +136,8 @@ pub fn definitions() -> Vec<Definition> {
         }),
         define("pg_get_function_result(oid) text stable", |a, c| {
             let found = definition::function_of(&c.environment.catalog, integer_at(a, 0) as u32);
-            Ok(found.and_then(definition::result).into())
+            let path = c.environment.session.search_path();
+            Ok(found.and_then(|function| definition::result(function, &path)).into())
         }),
         define("pg_get_function_sqlbody(oid) text stable", |_, _| Ok(Value::Null)),
         define("pg_get_userbyid(oid) name stable", |_, c| Ok(Value::Text(c.environment.session.user()))),
@@ -368,7 +370,7 @@ fn format_type(a: &[Value], call: &Call) -> Value {
         return Value::Null;
     }
     let (oid, modifier) = (integer_at(a, 0) as u32, a[1].as_integer().unwrap_or(-1) as i32);
-    Value::Text(type_name(&call.environment.catalog, oid, modifier))
+    Value::Text(type_name(call, oid, modifier))
 }
 
 fn type_oid(catalog: &Catalog, name: &str) -> Option<u32> {
@@ -413,7 +415,9 @@ fn defined_type(catalog: &Catalog, name: &str) -> Option<SqlType> {
 }
 
 /// A type as `format_type` shows it.
-fn type_name(catalog: &Catalog, oid: u32, modifier: i32) -> String {
+fn type_name(call: &Call, oid: u32, modifier: i32) -> String {
+    let catalog = &call.environment.catalog;
+    let path = call.environment.session.search_path();
     let with_modifier = match (oid, modifier) {
         (1043, 5..) => Some(SqlType::VarChar(Some(modifier as u32 - 4))),
         (1042, 5..) => Some(SqlType::Char(modifier as u32 - 4)),
@@ -427,7 +431,8 @@ fn type_name(catalog: &Catalog, oid: u32, modifier: i32) -> String {
     }
     if let Some(domain) = catalog.domains.values().find(|domain| domain.oid == oid || domain.array_oid == oid)
     {
-        return if domain.oid == oid { domain.shown() } else { format!("{}[]", domain.shown()) };
+        let name = definition::name_along(&domain.name.schema, &domain.name.name, &path);
+        return if domain.oid == oid { name } else { format!("{name}[]") };
     }
     match oid {
         0 => "-".into(),
@@ -435,6 +440,9 @@ fn type_name(catalog: &Catalog, oid: u32, modifier: i32) -> String {
         1042 => "character".into(),
         oid => match catalog.type_of_oid(oid) {
             Some(SqlType::Unknown) if oid != 705 => "???".into(),
+            Some(sql_type) if matches!(sql_type.innermost(), SqlType::Enumeration(_)) => {
+                definition::type_along(&sql_type, &path)
+            }
             Some(sql_type) => plain_name(&sql_type),
             None => type_rows::type_name(oid).unwrap_or_else(|| "???".into()),
         },
@@ -465,7 +473,9 @@ fn view(call: &Call, oid: u32) -> Value {
 }
 
 fn arguments(call: &Call, oid: u32) -> Value {
-    definition::function_of(&call.environment.catalog, oid).map(definition::arguments).into()
+    let path = call.environment.session.search_path();
+    let found = definition::function_of(&call.environment.catalog, oid);
+    found.map(|function| definition::arguments(function, &path)).into()
 }
 
 fn comment(call: &Call, oid: i64, column: i64) -> Value {

@@ -4,6 +4,7 @@ use crate::catalog::{
     Catalog, Domain, ForeignKey, Function, Key, ObjectName, ReferentialAction, Returns, Table,
 };
 use crate::identifier::quote_identifier;
+use crate::sql_type::SqlType;
 
 /// Where derived numbers begin: of constraints and defaults, which the catalog does not number.
 const DERIVED: u32 = 0x4000_0000;
@@ -187,11 +188,11 @@ pub fn function_of(catalog: &Catalog, oid: u32) -> Option<&Function> {
 }
 
 /// A function's parameters as `pg_get_function_arguments` shows them.
-pub fn arguments(function: &Function) -> String {
+pub fn arguments(function: &Function, path: &[String]) -> String {
     // Of procedures every parameter says which way it goes.
     let mode = if function.is_procedure { "IN " } else { "" };
     let shown = function.parameters.iter().map(|parameter| {
-        let (name, sql_type) = (&parameter.name, &parameter.sql_type);
+        let (name, sql_type) = (&parameter.name, type_along(&parameter.sql_type, path));
         if name.is_empty() {
             format!("{mode}{sql_type}")
         } else {
@@ -201,16 +202,44 @@ pub fn arguments(function: &Function) -> String {
     shown.collect::<Vec<_>>().join(", ")
 }
 
+/// A type as `format_type` shows it, with its schema if that is not along the path.
+pub fn type_along(sql_type: &SqlType, path: &[String]) -> String {
+    match sql_type {
+        SqlType::Array(element) => format!("{}[]", type_along(element, path)),
+        SqlType::Enumeration(of) => name_along(&of.schema, &of.name, path),
+        other => other.to_string(),
+    }
+}
+
+/// A name with its schema, unless that is along the path.
+pub fn name_along(schema: &str, name: &str, path: &[String]) -> String {
+    match path.iter().any(|known| known == schema) {
+        true => quote_identifier(name),
+        false => format!("{}.{}", quote_identifier(schema), quote_identifier(name)),
+    }
+}
+
+/// A domain's condition as a statement would have it, by its number.
+pub fn domain_check(catalog: &Catalog, oid: u32, is_pretty: bool) -> Option<String> {
+    catalog.domains.values().find_map(|domain| {
+        let mut checks = domain.checks.iter().enumerate();
+        let (_, check) = checks.find(|(at, _)| domain_check_oid(domain, *at) == oid)?;
+        Some(Constraint::Check(check).text(is_pretty))
+    })
+}
+
 /// A function's result as `pg_get_function_result` shows it; `None` for a procedure.
-pub fn result(function: &Function) -> Option<String> {
+pub fn result(function: &Function, path: &[String]) -> Option<String> {
     if function.is_procedure {
         return None;
     }
     Some(match &function.returns {
-        Returns::Scalar(sql_type) => sql_type.to_string(),
+        Returns::Scalar(sql_type) => type_along(sql_type, path),
         Returns::Record(_) => "record".into(),
         Returns::Table(columns) => {
-            let shown = columns.iter().map(|column| format!("{} {}", quote_identifier(&column.0), column.1));
+            let shown = columns
+                .iter()
+                .map(|column| format!("{} {}", quote_identifier(&column.0), type_along(&column.1, path)));
             format!("TABLE({})", shown.collect::<Vec<_>>().join(", "))
         }
     })

@@ -152,7 +152,7 @@ fn classes(catalog: &Catalog) -> Vec<Row> {
 
 fn attribute(relation: u32, place: usize, name: &str, sql_type: &SqlType) -> Row {
     let length = sql_type.length();
-    let (alignment, storage) = super::type_rows::layout(sql_type.oid());
+    let (alignment, storage) = super::type_rows::layout(sql_type);
     let is_text = matches!(sql_type, SqlType::Text | SqlType::VarChar(_) | SqlType::Char(_));
     Row::of([
         ("attrelid", number(relation)),

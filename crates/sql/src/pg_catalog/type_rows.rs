@@ -63,7 +63,11 @@ pub fn type_oid(name: &str) -> u32 {
 }
 
 /// How values of a type lie in a row: `typalign` and `typstorage`.
-pub fn layout(oid: u32) -> (&'static str, &'static str) {
+pub fn layout(sql_type: &SqlType) -> (&'static str, &'static str) {
+    if let SqlType::Enumeration(_) = sql_type {
+        return ("i", "p");
+    }
+    let oid = sql_type.oid();
     TYPES.iter().find(|known| known.oid == oid).map_or(("i", "x"), |known| (known.alignment, known.storage))
 }
 
@@ -174,7 +178,7 @@ fn types(catalog: &Catalog) -> Vec<Row> {
         let known = TYPES.iter().find(|known| known.oid == base);
         let category = known
             .map_or(if matches!(domain.base, SqlType::Array(_)) { "A" } else { "E" }, |known| known.category);
-        let (alignment, storage) = layout(base);
+        let (alignment, storage) = layout(&domain.base);
         let length = domain.base.length();
         let row = type_row(domain.oid, &domain.name.name, namespace)
             .with("typlen", number(length))
@@ -187,6 +191,8 @@ fn types(catalog: &Catalog) -> Vec<Row> {
             .with("typnotnull", truth(domain.is_not_null))
             .with("typbasetype", number(base))
             .with("typtypmod", number(domain.base.modifier()))
+            .with("typcollation", number(known.map_or(0, |known| known.collation)))
+            .with("typdefaultbin", domain.default.clone().into())
             .with("typdefault", domain.default.clone().into());
         rows.push(row);
         rows.push(
