@@ -20,7 +20,7 @@ pub const LONG_FUNCTIONS: &[(&str, &str, usize)] = &[
     ("crates/sql/src/ddl/alter_table.rs", "alter", 105),
     ("crates/sql/src/ddl/create_table.rs", "add_foreign_key", 112),
     ("crates/sql/src/functions/array.rs", "definitions", 136),
-    ("crates/sql/src/functions/catalog.rs", "definitions", 238),
+    ("crates/sql/src/functions/catalog.rs", "definitions", 236),
     ("crates/sql/src/functions/moment.rs", "definitions", 147),
     ("crates/sql/src/functions/number.rs", "definitions", 194),
     ("crates/sql/src/functions/number_pattern.rs", "parse", 132),

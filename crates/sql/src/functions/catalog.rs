@@ -108,11 +108,7 @@ pub fn definitions() -> Vec<Definition> {
                 _ => Value::Null,
             })
         }),
-        define("pg_get_constraintdef(oid, bool?) text stable", |a, c| {
-            let (catalog, oid, is_pretty) = (&c.environment.catalog, integer_at(a, 0) as u32, truth_at(a, 1));
-            let found = definition::constraint_of(catalog, oid).map(|found| found.1.text(is_pretty));
-            Ok(found.or_else(|| definition::domain_check(catalog, oid, is_pretty)).into())
-        }),
+        define("pg_get_constraintdef(oid, bool?) text stable", |a, c| Ok(constraint(a, c).into())),
         define("pg_get_viewdef(oid, bool?) text stable", |a, c| Ok(view(c, integer_at(a, 0) as u32))),
         define("pg_get_viewdef(oid, int) text stable", |a, c| Ok(view(c, integer_at(a, 0) as u32))),
         define("pg_get_viewdef(text, bool?) text stable", |a, c| {
@@ -359,6 +355,12 @@ fn is_visible(a: &[Value], call: &Call) -> Result<Value> {
         None => !type_rows::is_standard_type(oid),
     };
     Ok(Value::Boolean(visible))
+}
+
+fn constraint(a: &[Value], call: &Call) -> Option<String> {
+    let (catalog, oid, is_pretty) = (&call.environment.catalog, integer_at(a, 0) as u32, truth_at(a, 1));
+    let of_table = definition::constraint_of(catalog, oid).map(|found| found.1.text(is_pretty));
+    of_table.or_else(|| definition::domain_check(catalog, oid, is_pretty))
 }
 
 fn oid_of_type(a: &[Value], call: &Call) -> Option<u32> {
