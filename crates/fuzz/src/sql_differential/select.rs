@@ -105,8 +105,12 @@ impl Generator<'_> {
         for at in 1..=outputs.len() {
             keys.push(format!("{at}{}", self.one_of(&DIRECTIONS)));
         }
-        let offset = if self.chance(1, 5) { " OFFSET 1" } else { "" };
-        let limit = Node::optional(&format!(" ORDER BY {} LIMIT {rows}{offset}", keys.join(", ")), []);
+        let window = match self.below(8) {
+            0 => format!("LIMIT {rows} OFFSET 1"),
+            1 => "OFFSET 1".to_string(),
+            _ => format!("LIMIT {rows}"),
+        };
+        let limit = Node::optional(&format!(" ORDER BY {} {window}", keys.join(", ")), []);
         (Node::fill(Role::Query, "{}{}", [query, limit]), outputs)
     }
 
