@@ -10,7 +10,7 @@ use crate::query::heeding::{last_rule, operator_rules, rules};
 use crate::query::leaf::Run;
 use crate::query::operator_memory::OperatorMemory;
 use crate::query::outer_reference::{
-    asks_beneath_outer_join, groups_all_rows, has_own_distinct, has_own_windows, reaches_far,
+    asks_beneath_outer_join, counts_rows, has_own_distinct, has_own_windows, reaches_far,
 };
 use crate::query::pace::{BATCH_ROWS, paced};
 use crate::query::row_source::RowSource;
@@ -89,7 +89,7 @@ fn optimized(plan: &LogicalPlan) -> FusionResult<LogicalPlan> {
     if !reaches_far(plan)
         && !asks_beneath_outer_join(plan)
         && !has_own_windows(plan)
-        && !groups_all_rows(plan)
+        && !counts_rows(plan)
         && !has_own_distinct(plan)
         && let Ok(optimized) = optimize(plan)
         && !is_left(&optimized)

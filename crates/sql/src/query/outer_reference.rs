@@ -62,22 +62,26 @@ pub(super) fn has_own_windows(plan: &LogicalPlan) -> bool {
 }
 
 /// Whether `EXISTS` or `IN` asks about a row around it with a query that groups all of its rows, which gives a group
-/// even where there are none: DataFusion would make a join of it, which finds no group there.
-pub(super) fn groups_all_rows(plan: &LogicalPlan) -> bool {
-    let is_of_all = |node: &LogicalPlan| {
-        matches!(node, LogicalPlan::Aggregate(aggregate)
-            if aggregate.group_expr.iter().all(|key| matches!(key, Expr::GroupingSet(_))))
+/// even where there are none, or that passes over some: DataFusion would make a join of it, which finds no group there,
+/// and passes over none.
+pub(super) fn counts_rows(plan: &LogicalPlan) -> bool {
+    let is_counted = |node: &LogicalPlan| match node {
+        LogicalPlan::Aggregate(aggregate) => {
+            aggregate.group_expr.iter().all(|key| matches!(key, Expr::GroupingSet(_)))
+        }
+        LogicalPlan::Limit(limit) => limit.skip.is_some(),
+        _ => false,
     };
-    let groups = |subquery: &LogicalPlan| {
-        asks_outside(subquery) && subquery.exists(|node| Ok(is_of_all(node))).unwrap_or(true)
+    let counts = |subquery: &LogicalPlan| {
+        asks_outside(subquery) && subquery.exists(|node| Ok(is_counted(node))).unwrap_or(true)
     };
     let mut found = false;
     let _ = plan.apply_with_subqueries(|node| {
         node.apply_expressions(|expr| {
             expr.apply(|expr| {
                 found |= match expr {
-                    Expr::Exists(exists) => groups(&exists.subquery.subquery),
-                    Expr::InSubquery(within) => groups(&within.subquery.subquery),
+                    Expr::Exists(exists) => counts(&exists.subquery.subquery),
+                    Expr::InSubquery(within) => counts(&within.subquery.subquery),
                     _ => false,
                 };
                 Ok(TreeNodeRecursion::Continue)
