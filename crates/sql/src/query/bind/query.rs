@@ -1,6 +1,5 @@
 //! Queries: `WITH`, set operations, `VALUES`, `ORDER BY`, `LIMIT`.
 
-use super::plan_part::MOST;
 use super::scope::rename;
 use super::window::sort_of;
 use super::{Binder, Common, Level, Output, Relation, Typed, folded};
@@ -16,7 +15,7 @@ use datafusion::common::Column;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::provider_as_source;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 use std::sync::Arc;
@@ -87,10 +86,8 @@ impl Binder<'_> {
         if skip.is_none() && fetch.is_none() {
             return Ok(relation);
         }
-        // DataFusion moves sorts of a query around it beneath an `OFFSET` that has no `LIMIT`.
-        let fetch = fetch.unwrap_or_else(|| lit(MOST as i64));
         let plan = LogicalPlanBuilder::from(relation.plan)
-            .limit_by_expr(skip, Some(fetch))
+            .limit_by_expr(skip, fetch)
             .and_then(LogicalPlanBuilder::build)
             .map_err(inbound)?;
         Ok(Relation { plan, ..relation })

@@ -13,6 +13,7 @@ use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::{
     CrossJoinExec, HashJoinExec, NestedLoopJoinExec, PiecewiseMergeJoinExec, SortMergeJoinExec,
 };
+use datafusion::physical_plan::limit::GlobalLimitExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::union::{InterleaveExec, UnionExec};
@@ -57,6 +58,9 @@ enum Kept {
     /// Of each order, what comes before the first column that is computed: that values grow with what they are made
     /// of is claimed also where some of them become null.
     OrderOfColumns,
+    /// All. Of rows that an `OFFSET` leaves, which depend on their order, DataFusion would have others when what asks
+    /// for another order is put beneath.
+    All,
 }
 
 impl Kept {
@@ -81,7 +85,9 @@ impl Kept {
                 columns.any(|column| is_computed(projection, &column.expr))
             })
         };
+        let passes_over = plan.downcast_ref::<GlobalLimitExec>().is_some_and(|limit| limit.skip() > 0);
         match () {
+            () if passes_over => Some(Kept::All),
             () if is_join || is_volatile || is_union || plan.is::<AggregateExec>() => Some(Kept::Nothing),
             () if is_window => Some(Kept::InputOrder),
             () if orders_what_is_computed() => Some(Kept::OrderOfColumns),
@@ -125,6 +131,9 @@ impl Modest {
                 .collect();
             claims.clear_orderings();
             claims.add_orderings(orders);
+        }
+        if kept == Kept::All {
+            claims = input.properties().equivalence_properties().clone();
         }
         let properties = input.properties().as_ref().clone().with_eq_properties(claims);
         Modest { input, properties: Arc::new(properties) }
@@ -174,8 +183,11 @@ impl ExecutionPlan for Modest {
         if input.is::<Modest>() {
             return Ok(input);
         }
+        let is_modest_itself = input.is::<ProjectionExec>() || input.is::<FilterExec>();
         Ok(Arc::new(match Kept::of(input.as_ref()) {
             Some(kept) => Modest::over(input, kept),
+            // Above other rows it has nothing to claim that does not hold.
+            None if is_modest_itself => Modest::over(input, Kept::All),
             // The same operator, beneath what only looks at its rows.
             None => Modest { input, properties: self.properties.clone() },
         }))
