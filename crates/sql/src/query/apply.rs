@@ -147,10 +147,10 @@ impl UserDefinedLogicalNode for Apply {
     }
 }
 
-/// Whether anything is left in a plan that DataFusion's operators cannot run: references to outer rows, and
-/// conditions on subqueries that no join has taken the place of.
+/// Whether anything is left in a plan that DataFusion's operators cannot run: references to outer rows, conditions on
+/// subqueries that no join has taken the place of, and what is lateral, also if it turns out to have no rows.
 pub(super) fn is_left(plan: &LogicalPlan) -> bool {
-    let mut found = false;
+    let mut found = plan.exists(|node| Ok(matches!(node, LogicalPlan::Subquery(_)))).unwrap_or(true);
     let _ = plan.apply_with_subqueries(|node| {
         found |= node.contains_outer_reference();
         node.apply_expressions(|expr| {
