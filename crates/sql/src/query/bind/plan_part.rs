@@ -26,11 +26,12 @@ pub(super) fn spread(plan: LogicalPlan, arrays: Vec<(Column, Expr)>, keep: bool)
         .map_err(inbound)
 }
 
+/// More rows than any query has; DataFusion multiplies it by the bytes of a row.
+pub(super) const MOST: usize = 1 << 40;
+
 /// A plan through which no condition is moved: one that has a limit, which is never reached.
 pub(super) fn apart(plan: LogicalPlan) -> Result<LogicalPlan> {
-    // More than any query has; DataFusion multiplies it by the bytes of a row.
-    let most = 1 << 40;
-    let limited = LogicalPlanBuilder::from(plan).limit(0, Some(most));
+    let limited = LogicalPlanBuilder::from(plan).limit(0, Some(MOST));
     limited.and_then(LogicalPlanBuilder::build).map_err(inbound)
 }
 

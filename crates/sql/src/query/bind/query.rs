@@ -1,5 +1,6 @@
 //! Queries: `WITH`, set operations, `VALUES`, `ORDER BY`, `LIMIT`.
 
+use super::plan_part::MOST;
 use super::scope::rename;
 use super::window::sort_of;
 use super::{Binder, Common, Level, Output, Relation, Typed, folded};
@@ -15,7 +16,7 @@ use datafusion::common::Column;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::provider_as_source;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 use std::sync::Arc;
@@ -86,6 +87,8 @@ impl Binder<'_> {
         if skip.is_none() && fetch.is_none() {
             return Ok(relation);
         }
+        // DataFusion leaves out a sort beneath an `OFFSET`, unless it has a limit.
+        let fetch = fetch.or_else(|| (!keys.is_empty()).then(|| lit(MOST as i64)));
         let plan = LogicalPlanBuilder::from(relation.plan)
             .limit_by_expr(skip, fetch)
             .and_then(LogicalPlanBuilder::build)
