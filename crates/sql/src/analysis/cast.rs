@@ -65,7 +65,7 @@ fn own_name(to: &DataType) -> Option<String> {
 /// hold.
 fn of_domain(domain: &Domain, operand: &Expr) -> Result<Expr, Error> {
     let shown = written(operand);
-    let text = format!("CAST(({shown}) AS {})", domain.base);
+    let text = format!("CAST(({shown}) AS {})", domain.base.written());
     let value = Tokens::of(&text)?.read(|parser| parser.parse_expr())?;
     let name = domain.shown();
     let refused = |check: &str| {

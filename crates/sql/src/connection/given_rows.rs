@@ -13,7 +13,7 @@ pub(super) fn literal(value: &Value, column: &OutputColumn) -> String {
         Some(text) => format!("'{}'", text.replace('\'', "''")),
         None => "NULL".to_string(),
     };
-    format!("CAST({text} AS {})", column.sql_type)
+    format!("CAST({text} AS {})", column.sql_type.written())
 }
 
 /// Rows as a query; all values are literals.

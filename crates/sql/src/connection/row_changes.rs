@@ -118,7 +118,7 @@ fn returned(
         Some(value) => part::named(value.clone(), name),
         None => ast::SelectItem::UnnamedExpr(target.column(name)),
     };
-    let all_own = || target.table.columns.iter().map(|column| own(&column.name));
+    let all_own = || target.table.visible().map(|column| own(&column.name));
     let mut all = Vec::new();
     for item in items {
         match item {
@@ -288,7 +288,7 @@ impl WriteQuery {
                 continue;
             }
             let value = crate::bind::typed(&value, &table.columns[place]);
-            let stored = part::cast(value.clone(), &table.columns[place].sql_type.to_string())?;
+            let stored = part::cast(value.clone(), &table.columns[place].sql_type.written())?;
             assignments_by_name.insert(name, stored);
             columns.push(place);
             values.push(value);
@@ -299,7 +299,7 @@ impl WriteQuery {
             .filter_map(|column| Some((&column.name, &column.sql_type, column.generated.as_ref()?)))
             .map(|(name, sql_type, text)| {
                 let value = as_written(&of_own_columns(text, &target)?, &target, &assignments_by_name)?;
-                Ok((name.clone(), part::cast(value, &sql_type.to_string())?))
+                Ok((name.clone(), part::cast(value, &sql_type.written())?))
             })
             .collect::<Result<_>>()?;
         assignments_by_name.extend(generated);

@@ -86,7 +86,7 @@ impl Connection {
 
     /// Whether the domain's conditions and its default mean something, asked of a value of it.
     async fn try_domain(&mut self, domain: &Domain) -> Result<()> {
-        let value = format!("NULL::{}", domain.base);
+        let value = format!("NULL::{}", domain.base.written());
         let value = crate::parse::tokens::Tokens::of(&value)?.read(|parser| parser.parse_expr())?;
         for check in &domain.checks {
             let condition = written(&value_as(&check.condition, &value)?);

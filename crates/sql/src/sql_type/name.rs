@@ -1,6 +1,7 @@
 //! Types by name: as SQL writes them, as PostgreSQL prints them, as object identifiers number them.
 
 use super::SqlType;
+use crate::identifier::quote_identifier;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast::{self, ArrayElemTypeDef, CharacterLength, ExactNumberInfo, TimezoneInfo};
 use std::fmt;
@@ -84,6 +85,17 @@ impl SqlType {
             _ if oid == *array => Some(SqlType::Array(Box::new(sql_type.clone()))),
             _ => None,
         })
+    }
+
+    /// The type as a statement names it, whatever is along the search path.
+    pub fn written(&self) -> String {
+        match self {
+            SqlType::Array(element) => format!("{}[]", element.written()),
+            SqlType::Enumeration(of) => {
+                format!("{}.{}", quote_identifier(&of.schema), quote_identifier(&of.name))
+            }
+            other => other.to_string(),
+        }
     }
 
     /// `atttypmod`: what stands in brackets behind the type, as PostgreSQL encodes it; -1 for nothing.
