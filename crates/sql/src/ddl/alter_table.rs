@@ -214,7 +214,12 @@ impl Connection {
             .filter(|column| column.is_hidden)
             .map(|column| column.name.clone())
             .collect();
-        super::index::forget_unique(table, |key| key.columns.iter().any(|column| hidden.contains(column)));
+        super::index::forget_unique(table, |key| {
+            let names_it = |text: &str| mentions(text, name);
+            let predicate = key.written.as_ref().and_then(|written| written.predicate.as_deref());
+            let is_written = key.written.is_some() && key.keys().chain(predicate).any(names_it);
+            is_written || key.columns.iter().any(|column| hidden.contains(column))
+        });
         let place = column_place(table, name)?;
         let users: Vec<String> =
             super::generated::users(table, name).map(|column| column.name.clone()).collect();

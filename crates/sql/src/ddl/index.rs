@@ -3,6 +3,7 @@
 use super::{not_supported, storage::Filling};
 use crate::catalog::{Column, Key, Table, WrittenKey, folded, parts};
 use crate::connection::Connection;
+use crate::parse::tokens::Tokens;
 use crate::parse::written::{quoted_object, written};
 use crate::sql_type::SqlType;
 use crate::type_rules::without_modifiers;
@@ -38,6 +39,25 @@ fn columns_of(keys: &[ast::IndexColumn]) -> Result<Vec<String>> {
 /// A key of an index as SQL, without what says only how it is kept.
 fn text_of(key: &ast::IndexColumn) -> String {
     written(&key.column.expr)
+}
+
+/// An expression as SQL, with what generated columns are made of in their places.
+fn computed_from(table: &Table, expression: &ast::Expr) -> Result<String> {
+    let mut expression = expression.clone();
+    let replaced = ast::visit_expressions_mut(&mut expression, |part| {
+        let ast::Expr::Identifier(name) = &*part else { return ControlFlow::Continue(()) };
+        let generated = table.column(&folded(name)).and_then(|column| column.generated.as_ref());
+        let Some(generated) = generated else { return ControlFlow::Continue(()) };
+        match Tokens::of(generated).and_then(|tokens| tokens.read(|parser| parser.parse_expr())) {
+            Ok(made_of) => *part = ast::Expr::Nested(Box::new(made_of)),
+            Err(error) => return ControlFlow::Break(error),
+        }
+        ControlFlow::Continue(())
+    });
+    match replaced {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(written(&expression)),
+    }
 }
 
 /// Whether a key is a column, not an expression.
@@ -124,12 +144,13 @@ impl Connection {
     ) -> Result<()> {
         let oid = self.database().new_oid();
         let predicate = create.predicate.as_ref().map(written);
+        let holds = create.predicate.as_ref().map(|predicate| computed_from(table, predicate)).transpose()?;
         let mut columns = Vec::new();
         for (at, key) in create.columns.iter().enumerate() {
-            let text = text_of(key);
-            let generated = match &predicate {
-                Some(predicate) if at == 0 => format!("CASE WHEN {predicate} THEN {text} END"),
-                _ => text.clone(),
+            let text = computed_from(table, &key.column.expr)?;
+            let generated = match &holds {
+                Some(holds) if at == 0 => format!("CASE WHEN {holds} THEN {text} END"),
+                _ => text,
             };
             if let (ast::Expr::Identifier(name), true) = (&key.column.expr, at > 0 || predicate.is_none()) {
                 columns.push(folded(name));
