@@ -107,7 +107,8 @@ impl Generator<'_> {
         }
         let window = match self.below(8) {
             0 => format!("LIMIT {rows} OFFSET 1"),
-            1 => "OFFSET 1".to_string(),
+            // One row alone may be wanted.
+            1 if rows > 1 => "OFFSET 1".to_string(),
             _ => format!("LIMIT {rows}"),
         };
         let limit = Node::optional(&format!(" ORDER BY {} {window}", keys.join(", ")), []);

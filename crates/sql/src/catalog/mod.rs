@@ -12,6 +12,7 @@
 pub mod defined_type;
 pub mod extension;
 mod lookup;
+pub mod named_relation;
 pub mod store;
 
 pub use lookup::{Relation, SYSTEM, TEMPORARY, TEMPORARY_SHOWN, column_path, folded, name_of_text, parts};

@@ -1,6 +1,7 @@
 //! `CREATE VIEW`.
 
 use super::not_supported;
+use crate::catalog::named_relation::{Naming, along};
 use crate::catalog::store::{Change, Object};
 use crate::catalog::{Relation, View, folded};
 use crate::connection::Connection;
@@ -15,7 +16,8 @@ impl Connection {
             return Err(not_supported("a materialized view"));
         }
         let name = self.catalog().name_for_new(&create.name, create.temporary)?;
-        let query = written(&create.query);
+        // Names mean what they mean now, whoever reads the view.
+        let query = written(&along(&self.catalog(), &create.query, Naming::Whole));
         let prepared = Box::pin(self.prepare(&query, &[])).await?;
         let found = prepared.columns.clone().unwrap_or_default();
         if create.columns.len() > found.len() {

@@ -86,7 +86,7 @@ pub fn definitions() -> Vec<Definition> {
         define("pg_typeof(any) text null", |_, c| {
             Ok(Value::Text(c.types.first().map_or_else(|| "unknown".into(), plain_name)))
         }),
-        define("pg_get_expr(text, oid, bool?) text", |a, _| Ok(a[0].clone())),
+        define("pg_get_expr(text, oid, bool?) text stable", |a, c| Ok(expression(a, c))),
         define("pg_get_indexdef(oid) text stable", |a, c| {
             let found = definition::index_of(&c.environment.catalog, integer_at(a, 0) as u32);
             Ok(found.map(|(table, key, is_unique)| definition::index(table, key, is_unique)).into())
@@ -363,6 +363,10 @@ fn constraint(a: &[Value], call: &Call) -> Option<String> {
     of_table.or_else(|| definition::domain_check(catalog, oid, is_pretty))
 }
 
+fn expression(a: &[Value], call: &Call) -> Value {
+    Value::Text(definition::default_along(text_at(a, 0), &call.environment.session.search_path()))
+}
+
 fn oid_of_type(a: &[Value], call: &Call) -> Option<u32> {
     type_oid(&call.environment.catalog, text_at(a, 0))
 }
@@ -470,8 +474,9 @@ fn function_oid(catalog: &Catalog, text: &str) -> Option<u32> {
 }
 
 fn view(call: &Call, oid: u32) -> Value {
-    let found = call.environment.catalog.views.values().find(|view| view.oid == oid);
-    found.map(|view| format!(" {};", view.query.trim_end_matches(';'))).into()
+    let catalog = &call.environment.catalog;
+    let found = catalog.views.values().find(|view| view.oid == oid);
+    found.map(|view| format!(" {};", definition::view(catalog, view))).into()
 }
 
 fn arguments(call: &Call, oid: u32) -> Value {

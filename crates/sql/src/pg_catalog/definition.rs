@@ -1,9 +1,11 @@
 //! Objects as statements that would make them.
 
+use crate::catalog::named_relation::{Naming, along};
 use crate::catalog::{
-    Catalog, Domain, ForeignKey, Function, Key, ObjectName, ReferentialAction, Returns, Table,
+    Catalog, Domain, ForeignKey, Function, Key, ObjectName, ReferentialAction, Returns, Table, View,
 };
 use crate::identifier::quote_identifier;
+use crate::parse::written::written;
 use crate::sql_type::SqlType;
 
 /// Where derived numbers begin: of constraints and defaults, which the catalog does not number.
@@ -200,6 +202,37 @@ pub fn arguments(function: &Function, path: &[String]) -> String {
         }
     });
     shown.collect::<Vec<_>>().join(", ")
+}
+
+/// A view's query, with its names as short as the search path lets them be.
+pub fn view(catalog: &Catalog, view: &View) -> String {
+    match crate::parse::part::query(&view.query) {
+        Ok(query) => written(&along(catalog, &query, Naming::Short)),
+        Err(_) => view.query.clone(),
+    }
+}
+
+/// How a default begins that numbers rows.
+const NUMBERS: &str = "nextval('";
+
+/// A default as `pg_attrdef` has it: what it names has its schema.
+pub fn whole_default(column: &crate::catalog::Column) -> Option<String> {
+    match (&column.sequence, default(column)?) {
+        (Some(sequence), shown) if shown.starts_with(NUMBERS) => {
+            Some(format!("{NUMBERS}{}'::regclass)", name_along(&sequence.schema, &sequence.name, &[])))
+        }
+        (_, shown) => Some(shown),
+    }
+}
+
+/// A default of `pg_attrdef` as a user sees it, who needs no schema for what is along the path.
+pub fn default_along(text: &str, path: &[String]) -> String {
+    let short = text.strip_prefix(NUMBERS).and_then(|rest| {
+        let schema =
+            path.iter().find(|schema| rest.starts_with(&format!("{}.", quote_identifier(schema))))?;
+        Some(format!("{NUMBERS}{}", &rest[quote_identifier(schema).len() + 1..]))
+    });
+    short.unwrap_or_else(|| text.to_string())
 }
 
 /// A type as `format_type` shows it, with its schema if that is not along the path.

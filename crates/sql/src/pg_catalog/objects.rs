@@ -227,7 +227,7 @@ fn defaults(catalog: &Catalog) -> Vec<Row> {
     let mut rows = Vec::new();
     for table in catalog.tables.values() {
         for (at, column) in table.columns.iter().enumerate().filter(|(_, column)| !column.is_hidden) {
-            if let Some(default) = definition::default(column) {
+            if let Some(default) = definition::whole_default(column) {
                 rows.push(Row::of([
                     ("oid", number(definition::default_oid(table, at + 1))),
                     ("adrelid", number(table.oid)),
@@ -623,7 +623,7 @@ fn views(environment: &Environment) -> Vec<Row> {
             ("schemaname", text(schema_shown(&view.name.schema))),
             ("viewname", text(view.name.name.clone())),
             ("viewowner", text(owner.clone())),
-            ("definition", text(format!(" {};", view.query))),
+            ("definition", text(format!(" {};", definition::view(&environment.catalog, view)))),
         ])
     })
     .collect()

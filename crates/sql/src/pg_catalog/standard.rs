@@ -147,7 +147,7 @@ fn named(kind: &str, database: &str, name: &ObjectName) -> Row {
 fn views(catalog: &Catalog, database: &str) -> Vec<Row> {
     let row = |view: &View| {
         named("table", database, &view.name)
-            .with("view_definition", text(format!(" {};", view.query)))
+            .with("view_definition", text(format!(" {};", definition::view(catalog, view))))
             .with("check_option", text("NONE"))
             .with("is_updatable", yes(false))
             .with("is_insertable_into", yes(false))
