@@ -191,7 +191,7 @@ impl Connection {
             .chain(
                 super::drop::views_of(&catalog, &table.name)
                     .iter()
-                    .filter(|view| view.query.to_lowercase().contains(name))
+                    .filter(|view| mentions(&view.query, name))
                     .map(|view| {
                         format!(
                             "view {} depends on column {name} of table {}",

@@ -100,6 +100,7 @@ impl Connection {
                 ));
             }
         }
+        self.try_index(&before, create).await?;
         let mut after = before.clone();
         let given = match &create.name {
             Some(name) => Some(parts(name)?.1),
@@ -180,6 +181,16 @@ impl Connection {
         let written = Some(WrittenKey { keys, predicate });
         table.unique.push(Key { oid, name, columns, is_constraint: false, written });
         Ok(())
+    }
+
+    /// Whether the expressions of an index, and its condition, mean something.
+    async fn try_index(&mut self, table: &Table, create: &ast::CreateIndex) -> Result<()> {
+        for key in create.columns.iter().filter(|key| !is_column(key)) {
+            self.type_of_expression(table, &text_of(key)).await?;
+        }
+        let Some(predicate) = &create.predicate else { return Ok(()) };
+        let text = format!("SELECT 1 FROM {} WHERE {}", quoted_object(&table.name), written(predicate));
+        Box::pin(self.prepare(&text, &[])).await.map(drop)
     }
 
     /// The type that an expression has over a table's rows.
