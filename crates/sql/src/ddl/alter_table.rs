@@ -1,7 +1,7 @@
 //! `ALTER TABLE`: a table's next form, and its rows brought over.
 
 use super::column_place;
-use super::create_table::{identity, read_options};
+use super::create_table::{identity, read_options, refuse_incomparable};
 use super::generated::{mentions, refuse_change};
 use super::storage::Filling;
 use super::{depended_on, not_supported};
@@ -42,10 +42,13 @@ impl Connection {
         if after.name != before.name {
             self.follow_name(&before, &after).await?;
         }
-        let added_checks: Vec<_> =
-            after.checks.iter().filter(|check| !before.checks.contains(check)).cloned().collect();
-        let added_keys: Vec<_> =
-            after.foreign_keys.iter().filter(|key| !before.foreign_keys.contains(key)).cloned().collect();
+        // Values that have become others have to meet what those before did.
+        let is_converted = alter.operations.iter().any(changes_type);
+        let added_checks = after.checks.iter().filter(|check| is_converted || !before.checks.contains(check));
+        let added_checks: Vec<_> = added_checks.cloned().collect();
+        let added_keys = after.foreign_keys.iter();
+        let added_keys = added_keys.filter(|key| is_converted || !before.foreign_keys.contains(key));
+        let added_keys: Vec<_> = added_keys.cloned().collect();
         self.put_table(after.clone());
         self.fill_generated(&before, &after).await?;
         if alter.operations.iter().any(changes_default) {
@@ -56,6 +59,9 @@ impl Connection {
         }
         for key in added_keys {
             self.verify_key(&after, &key).await?;
+        }
+        if is_converted {
+            self.verify_children(&after).await?;
         }
         Ok("ALTER TABLE".into())
     }
@@ -485,7 +491,23 @@ impl Connection {
         ))
     }
 
+    /// Whether what other tables refer to is there still.
+    async fn verify_children(&mut self, parent: &Table) -> Result<()> {
+        let catalog = self.catalog();
+        let children = catalog.tables.values().filter(|child| child.oid != parent.oid);
+        for (child, key) in children.flat_map(|child| child.foreign_keys.iter().map(move |key| (child, key)))
+        {
+            if key.parent == parent.name {
+                self.verify_key(child, key).await?;
+            }
+        }
+        Ok(())
+    }
+
     async fn verify_key(&mut self, table: &Table, key: &crate::catalog::ForeignKey) -> Result<()> {
+        if let Some(parent) = self.catalog().tables.get(&key.parent) {
+            refuse_incomparable(&key.name, (table, &key.columns), (parent, &key.parent_columns))?;
+        }
         let pairs = key.columns.iter().zip(&key.parent_columns);
         let equal: Vec<String> =
             pairs.map(|(own, parent)| format!("p.{} = c.{}", quoted(parent), quoted(own))).collect();
@@ -527,6 +549,10 @@ impl Connection {
 fn stored_form(table: &Table) -> Option<String> {
     let named_alike = Table { storage: String::new(), ..table.clone() };
     super::storage::definition(&named_alike).ok()
+}
+
+fn changes_type(operation: &Operation) -> bool {
+    matches!(operation, Operation::AlterColumn { op: Change_::SetDataType { .. }, .. })
 }
 
 /// Whether a column's default, or what it has to become, may be another.

@@ -463,25 +463,9 @@ impl Connection {
                 ),
             ));
         }
-        for (own, other) in columns.iter().zip(&parent_columns) {
-            let types = table.column(own).zip(parent.column(other));
-            let Some((own, other)) = types.map(|(own, other)| (own.sql_type.clone(), other.sql_type.clone()))
-            else {
-                continue;
-            };
-            if !crate::bind::compares(&own, &other) {
-                let name = key
-                    .name
-                    .as_ref()
-                    .map_or_else(|| format!("{}_{}_fkey", table.name.name, columns.join("_")), folded);
-                return Err(Error::new(
-                    SqlState::DATATYPE_MISMATCH,
-                    format!("foreign key constraint \"{name}\" cannot be implemented"),
-                )
-                .with_detail(format!("Key columns are of incompatible types: {own} and {other}.")));
-            }
-        }
         let base = format!("{}_{}_fkey", table.name.name, columns.join("_"));
+        let called = key.name.as_ref().map_or_else(|| base.clone(), folded);
+        refuse_incomparable(&called, (table, &columns), (&parent, &parent_columns))?;
         let name = key.name.as_ref().map_or_else(|| free_constraint(table, &base), folded);
         refuse_taken(table, &name)?;
         // Changes of the other side look for rows here by these columns.
@@ -590,6 +574,27 @@ fn refuse_taken(table: &Table, name: &str) -> Result<()> {
             SqlState::DUPLICATE_OBJECT,
             format!("constraint \"{name}\" for relation \"{}\" already exists", table.name.name),
         ));
+    }
+    Ok(())
+}
+
+/// Refuses a reference whose columns cannot be compared with those that they refer to.
+///
+/// # Errors
+/// `42804`
+pub(super) fn refuse_incomparable(
+    name: &str,
+    (table, columns): (&Table, &[String]),
+    (parent, parent_columns): (&Table, &[String]),
+) -> Result<()> {
+    for (own, other) in columns.iter().zip(parent_columns) {
+        let Some((own, other)) = table.column(own).zip(parent.column(other)) else { continue };
+        if !crate::bind::compares(&own.sql_type, &other.sql_type) {
+            let message = format!("foreign key constraint \"{name}\" cannot be implemented");
+            let (own, other) = (&own.sql_type, &other.sql_type);
+            return Err(Error::new(SqlState::DATATYPE_MISMATCH, message)
+                .with_detail(format!("Key columns are of incompatible types: {own} and {other}.")));
+        }
     }
     Ok(())
 }
