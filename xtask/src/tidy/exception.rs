@@ -18,7 +18,6 @@ pub const LONG_FUNCTIONS: &[(&str, &str, usize)] = &[
     ("crates/sql/src/bind/aggregate.rs", "collect_value", 130),
     ("crates/sql/src/conversion.rs", "convert", 101),
     ("crates/sql/src/ddl/alter_table.rs", "alter", 105),
-    ("crates/sql/src/ddl/create_table.rs", "add_foreign_key", 112),
     ("crates/sql/src/functions/array.rs", "definitions", 136),
     ("crates/sql/src/functions/catalog.rs", "definitions", 236),
     ("crates/sql/src/functions/moment.rs", "definitions", 147),
