@@ -493,13 +493,13 @@ impl Connection {
 
     /// Whether what other tables refer to is there still.
     async fn verify_children(&mut self, parent: &Table) -> Result<()> {
-        let catalog = self.catalog();
-        let children = catalog.tables.values().filter(|child| child.oid != parent.oid);
-        for (child, key) in children.flat_map(|child| child.foreign_keys.iter().map(move |key| (child, key)))
-        {
-            if key.parent == parent.name {
-                self.verify_key(child, key).await?;
-            }
+        let mut referring = Vec::new();
+        for child in self.catalog().tables.values().filter(|child| child.oid != parent.oid) {
+            let keys = child.foreign_keys.iter().filter(|key| key.parent == parent.name);
+            referring.extend(keys.map(|key| (child.clone(), key.clone())));
+        }
+        for (child, key) in referring {
+            self.verify_key(&child, &key).await?;
         }
         Ok(())
     }
