@@ -88,6 +88,14 @@ pub fn quote_identifier(name: &str) -> String {
     if is_plain { name.to_string() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
 }
 
+/// A name as messages and definitions show it: with its schema, unless that is `public`.
+pub fn quote_qualified(schema: &str, name: &str) -> String {
+    match schema {
+        "public" => quote_identifier(name),
+        schema => format!("{}.{}", quote_identifier(schema), quote_identifier(name)),
+    }
+}
+
 /// A text as a literal.
 pub fn quote_literal(text: &str) -> String {
     let quoted = text.replace('\'', "''");

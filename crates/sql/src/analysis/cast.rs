@@ -4,11 +4,12 @@ use super::back_end::BackEnd;
 use super::named::Named;
 use crate::catalog::defined_type::value_as;
 use crate::catalog::{Catalog, Domain, folded};
+use crate::functions::may_differ;
 use crate::identifier::quote_literal;
 use crate::parse::tokens::Tokens;
 use crate::parse::written::written;
 use crate::sql_type::SqlType;
-use fabius_value::Error;
+use fabius_value::{Error, SqlState};
 use sqlparser::ast::{self, DataType, Expr};
 
 /// What a cast leads to.
@@ -86,6 +87,15 @@ fn of_domain(domain: &Domain, operand: &Expr) -> Result<Expr, Error> {
 /// `CAST (operand AS to)`
 pub(super) fn cast<E: BackEnd>(end: &mut E, operand: &Expr, to: &DataType) -> Result<E::Value, E::Stop> {
     if let Some(domain) = end.catalog().domain_of(to)?.filter(|domain| domain.is_constrained()).cloned() {
+        // The operand stands in the conditions too.
+        if may_differ(end.catalog(), operand) {
+            let message = format!(
+                "casting what may differ each time to the domain {} is not supported",
+                domain.shown()
+            );
+            let hint = "compute it in a subquery, and cast that";
+            return Err(Error::new(SqlState::NOT_SUPPORTED, message).with_hint(hint).into());
+        }
         return end.value(&of_domain(&domain, operand)?);
     }
     let target = Target::of(to, end.catalog())?;

@@ -4,6 +4,7 @@ use super::{Catalog, Column, Domain, Function, ObjectName, Oid, Returns, Table, 
 use crate::sql_type::{Enumeration, SqlType};
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast::{self, ArrayElemTypeDef, DataType, Expr};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -35,15 +36,7 @@ impl Catalog {
     /// # Errors
     /// As [`parts`].
     pub fn enumeration(&self, name: &ast::ObjectName) -> Result<Option<&Arc<Enumeration>>> {
-        if self.enumerations.is_empty() {
-            return Ok(None);
-        }
-        let (schema, short) = parts(name)?;
-        if schema.is_none() && SqlType::of_name(&short).is_some() {
-            return Ok(None);
-        }
-        let candidates = self.candidates(schema.as_deref(), &short);
-        Ok(candidates.iter().find_map(|name| self.enumerations.get(name)))
+        self.defined(&self.enumerations, name)
     }
 
     /// The domain that a name stands for, if there is one and the name is not one of SQL's own types.
@@ -51,15 +44,22 @@ impl Catalog {
     /// # Errors
     /// As [`parts`].
     pub fn domain(&self, name: &ast::ObjectName) -> Result<Option<&Arc<Domain>>> {
-        if self.domains.is_empty() {
+        self.defined(&self.domains, name)
+    }
+
+    fn defined<'c, T>(
+        &self,
+        all: &'c BTreeMap<ObjectName, Arc<T>>,
+        name: &ast::ObjectName,
+    ) -> Result<Option<&'c Arc<T>>> {
+        if all.is_empty() {
             return Ok(None);
         }
         let (schema, short) = parts(name)?;
         if schema.is_none() && SqlType::of_name(&short).is_some() {
             return Ok(None);
         }
-        let candidates = self.candidates(schema.as_deref(), &short);
-        Ok(candidates.iter().find_map(|name| self.domains.get(name)))
+        Ok(self.candidates(schema.as_deref(), &short).iter().find_map(|name| all.get(name)))
     }
 
     /// The domain that a type's name stands for.

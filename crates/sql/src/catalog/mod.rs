@@ -17,7 +17,7 @@ pub mod store;
 
 pub use lookup::{Relation, SYSTEM, TEMPORARY, TEMPORARY_SHOWN, column_path, folded, name_of_text, parts};
 
-use crate::identifier::quote_identifier;
+use crate::identifier::quote_qualified;
 use crate::sql_type::{Enumeration, SqlType};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -285,9 +285,7 @@ impl Domain {
 
     /// The name as messages show it: with its schema unless that is searched by default.
     pub fn shown(&self) -> String {
-        let name = quote_identifier(&self.name.name);
-        let schema = quote_identifier(&self.name.schema);
-        if schema == "public" { name } else { format!("{schema}.{name}") }
+        quote_qualified(&self.name.schema, &self.name.name)
     }
 }
 

@@ -13,7 +13,7 @@
 //! Where a query joins the table with such rows, all of the table is a part of its own.
 
 use crate::catalog::{Catalog, ObjectName, Relation, folded};
-use crate::functions::{FUNCTIONS, Volatility};
+use crate::functions::may_differ;
 use crate::parse::part;
 use crate::parse::written::quoted_object;
 use fabius_value::{Error, Result, SqlState};
@@ -126,24 +126,11 @@ impl Asking<'_> {
             && self.reads_changed(query)
     }
 
-    /// Whether a query gives the same wherever it stands: it calls nothing that is volatile, or of a user.
-    fn is_stable(&self, query: &ast::Query) -> bool {
-        let found = ast::visit_expressions(query, |part| {
-            let ast::Expr::Function(call) = part else { return ControlFlow::Continue(()) };
-            let name = call.name.0.last().and_then(|part| part.as_ident()).map(folded).unwrap_or_default();
-            let known = FUNCTIONS.get(&name).into_iter().flatten();
-            let is_volatile = known.clone().any(|known| known.volatility == Volatility::Volatile);
-            let is_own = self.catalog.functions_named(&call.name).is_ok_and(|own| !own.is_empty());
-            if is_volatile || is_own { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
-        found.is_continue()
-    }
-
     /// Makes a part of a query, or finds the one that it is already: a key of `GROUP BY` stands in several places.
     /// Gives what stands in its place.
     fn take(&mut self, query: ast::Query) -> Result<ast::Query> {
         let known = self.found.iter().find(|common| *common.query == query);
-        if let Some(known) = known.filter(|_| self.is_stable(&query)) {
+        if let Some(known) = known.filter(|_| !may_differ(self.catalog, &query)) {
             return Ok(named(&known.alias.name.value, query)?.1);
         }
         // Those of a statement around this one are among the first.

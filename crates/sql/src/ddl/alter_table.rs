@@ -343,8 +343,7 @@ impl Connection {
                 // The column that it was, or the one beside it, is there until all is done.
                 filling.renamed.entry(name.to_string()).or_insert_with(|| name.to_string());
                 table.columns[place].sql_type = self.catalog().type_of(data_type)?;
-                let of = table.columns[place].domain.take();
-                if self.catalog().domains.values().any(|domain| Some(domain.oid) == of) {
+                if table.columns[place].domain.is_some() {
                     return Err(not_supported("changing the type of a column of a domain"));
                 }
             }

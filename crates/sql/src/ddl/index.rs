@@ -1,7 +1,9 @@
 //! `CREATE INDEX`.
 
-use super::{not_supported, storage::Filling};
+use super::not_supported;
+use super::storage::{Filling, not_unique};
 use crate::catalog::{Column, Key, Table, WrittenKey, folded, parts};
+use crate::column_name;
 use crate::connection::Connection;
 use crate::parse::tokens::Tokens;
 use crate::parse::written::{quoted_object, written};
@@ -34,11 +36,6 @@ fn columns_of(keys: &[ast::IndexColumn]) -> Result<Vec<String>> {
         return Err(not_supported("an index on an expression without columns"));
     }
     Ok(columns)
-}
-
-/// A key of an index as SQL, without what says only how it is kept.
-fn text_of(key: &ast::IndexColumn) -> String {
-    written(&key.column.expr)
 }
 
 /// An expression as SQL, with what generated columns are made of in their places.
@@ -130,7 +127,10 @@ impl Connection {
         self.put_table(after.clone());
         if create.unique && is_computed {
             let name = after.unique.last().map(|key| key.name.clone()).unwrap_or_default();
-            self.fill_generated(&before, &after).await.map_err(|error| not_unique(error, &name))?;
+            self.fill_generated(&before, &after).await.map_err(|error| match error.state() {
+                SqlState::UNIQUE_VIOLATION => not_unique(&error, &name),
+                _ => error,
+            })?;
         }
         Ok("CREATE INDEX".into())
     }
@@ -168,16 +168,10 @@ impl Connection {
         }
         super::create_table::refuse_unordered(table, &columns)?;
         super::generated::verify(table)?;
-        let word = |key: &ast::IndexColumn| match &key.column.expr {
-            ast::Expr::Identifier(name) => folded(name),
-            ast::Expr::Function(call) => {
-                call.name.0.last().and_then(|part| part.as_ident()).map(folded).unwrap_or_default()
-            }
-            _ => "expr".to_string(),
-        };
+        let word = |key: &ast::IndexColumn| column_name::of(&key.column.expr).replace("?column?", "expr");
         let words: Vec<String> = create.columns.iter().map(word).collect();
         let name = self.key_name(table, given, &format!("{}_{}_idx", table.name.name, words.join("_")))?;
-        let keys = create.columns.iter().map(text_of).collect();
+        let keys = create.columns.iter().map(|key| written(&key.column.expr)).collect();
         let written = Some(WrittenKey { keys, predicate });
         table.unique.push(Key { oid, name, columns, is_constraint: false, written });
         Ok(())
@@ -186,7 +180,7 @@ impl Connection {
     /// Whether the expressions of an index, and its condition, mean something.
     async fn try_index(&mut self, table: &Table, create: &ast::CreateIndex) -> Result<()> {
         for key in create.columns.iter().filter(|key| !is_column(key)) {
-            self.type_of_expression(table, &text_of(key)).await?;
+            self.type_of_expression(table, &written(&key.column.expr)).await?;
         }
         let Some(predicate) = &create.predicate else { return Ok(()) };
         let text = format!("SELECT 1 FROM {} WHERE {}", quoted_object(&table.name), written(predicate));
@@ -203,15 +197,4 @@ impl Connection {
             Some(sql_type) => sql_type,
         })
     }
-}
-
-/// Why an index is not made, in PostgreSQL's words.
-fn not_unique(error: Error, name: &str) -> Error {
-    if error.state() != SqlState::UNIQUE_VIOLATION {
-        return error;
-    }
-    let reworded =
-        Error::new(SqlState::UNIQUE_VIOLATION, format!("could not create unique index \"{name}\""));
-    let detail = error.detail().map(|detail| detail.replace(" already exists.", " is duplicated."));
-    detail.into_iter().fold(reworded, Error::with_detail)
 }

@@ -171,6 +171,14 @@ impl Connection {
     }
 }
 
+/// Why an index is not made of rows that have one of its keys twice.
+pub(super) fn not_unique(error: &Error, name: &str) -> Error {
+    let reworded =
+        Error::new(SqlState::UNIQUE_VIOLATION, format!("could not create unique index \"{name}\""));
+    let detail = error.detail().map(|detail| detail.replace(" already exists.", " is duplicated."));
+    detail.into_iter().fold(reworded, Error::with_detail)
+}
+
 /// What stops a copy, as PostgreSQL words it.
 fn reworded(error: Error, table: &Table) -> Error {
     match error.state() {
@@ -179,10 +187,7 @@ fn reworded(error: Error, table: &Table) -> Error {
             let violated = error.place().and_then(|place| place.constraint.clone()).unwrap_or_default();
             let key = table.unique.iter().find(|key| key.name == violated).or(table.primary_key.as_ref());
             let name = key.map(|key| key.name.clone()).unwrap_or_default();
-            let reworded =
-                Error::new(SqlState::UNIQUE_VIOLATION, format!("could not create unique index \"{name}\""));
-            let detail = error.detail().map(|detail| detail.replace(" already exists.", " is duplicated."));
-            detail.into_iter().fold(reworded, Error::with_detail)
+            not_unique(&error, &name)
         }
         SqlState::NOT_NULL_VIOLATION => {
             let behind = error.message().split_once("in column \"").map_or("", |(_, behind)| behind);

@@ -42,12 +42,15 @@ pub mod text;
 
 pub use call::{Call, Environment};
 
+use crate::catalog::{Catalog, folded};
 use crate::sql_type::SqlType;
 use crate::type_rules::ANY_CHAR;
 use fabius_program::ir::Function;
 use fabius_program::operation::function::{self, Signature};
 use fabius_value::{Error, Result, SqlState, Value};
+use sqlparser::ast::{self, Visit};
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
 /// When the same arguments give the same result (`pg_proc.provolatile`).
@@ -229,6 +232,20 @@ pub static FUNCTIONS: LazyLock<HashMap<String, Vec<Definition>>> = LazyLock::new
     }
     all
 });
+
+/// Whether a part of a statement may give another value each time it is computed: it calls a function that is volatile,
+/// or one of a user.
+pub fn may_differ(catalog: &Catalog, part: &impl Visit) -> bool {
+    let found = ast::visit_expressions(part, |part| {
+        let ast::Expr::Function(call) = part else { return ControlFlow::Continue(()) };
+        let name = call.name.0.last().and_then(|part| part.as_ident()).map(folded).unwrap_or_default();
+        let mut known = FUNCTIONS.get(&name).into_iter().flatten();
+        let is_volatile = known.any(|known| known.volatility == Volatility::Volatile);
+        let is_own = catalog.functions_named(&call.name).is_ok_and(|own| !own.is_empty());
+        if is_volatile || is_own { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    found.is_break()
+}
 
 /// The text at a place of the arguments; empty if it is none.
 pub(crate) fn text_at(arguments: &[Value], at: usize) -> &str {

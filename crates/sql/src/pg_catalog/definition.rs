@@ -4,7 +4,7 @@ use crate::catalog::named_relation::{Naming, along};
 use crate::catalog::{
     Catalog, Domain, ForeignKey, Function, Key, ObjectName, ReferentialAction, Returns, Table, View,
 };
-use crate::identifier::quote_identifier;
+use crate::identifier::{quote_identifier, quote_qualified};
 use crate::parse::written::written;
 use crate::sql_type::SqlType;
 
@@ -78,10 +78,7 @@ pub fn list(names: &[String]) -> String {
 
 /// A name with its schema, unless that is `public`.
 pub fn qualified(name: &ObjectName) -> String {
-    if name.schema == "public" {
-        return quote_identifier(&name.name);
-    }
-    format!("{}.{}", quote_identifier(&name.schema), quote_identifier(&name.name))
+    quote_qualified(&name.schema, &name.name)
 }
 
 /// A table's constraints with their numbers.

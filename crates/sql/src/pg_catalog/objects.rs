@@ -9,6 +9,7 @@ use crate::catalog::extension;
 use crate::catalog::store::FIRST_OID;
 use crate::catalog::{
     Catalog, Identity, Key, ObjectName, ReferentialAction, Returns, TEMPORARY, TEMPORARY_SHOWN, Table, View,
+    name_of_text, parts,
 };
 use crate::functions::{Definition, Environment, FUNCTIONS, Kind};
 use crate::sql_type::SqlType;
@@ -249,23 +250,24 @@ fn places(table: &Table, names: &[String]) -> Vec<Value> {
 fn index_places(table: &Table, key: &Key) -> Vec<Value> {
     match &key.written {
         None => places(table, &key.columns),
-        Some(written) => places(table, &written.keys.iter().map(|key| unquoted(key)).collect::<Vec<_>>()),
+        Some(written) => {
+            let names = written.keys.iter().map(|key| column_of(table, key).unwrap_or_default().to_string());
+            places(table, &names.collect::<Vec<_>>())
+        }
     }
 }
 
 fn index_expressions(table: &Table, key: &Key) -> Value {
     let Some(written) = &key.written else { return Value::Null };
-    let computed = written.keys.iter().filter(|key| table.column(&unquoted(key)).is_none());
+    let computed = written.keys.iter().filter(|key| column_of(table, key).is_none());
     let computed: Vec<&str> = computed.map(String::as_str).collect();
     if computed.is_empty() { Value::Null } else { text(computed.join(", ")) }
 }
 
-/// A column's name, if a text of SQL is one.
-fn unquoted(text: &str) -> String {
-    match text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
-        Some(quoted) => quoted.replace("\"\"", "\""),
-        None => text.to_string(),
-    }
+/// The column that a text of SQL is the name of, if it is one.
+fn column_of<'t>(table: &'t Table, text: &str) -> Option<&'t str> {
+    let (_, name) = parts(&name_of_text(text).ok()?).ok()?;
+    table.column(&name).map(|column| column.name.as_str())
 }
 
 fn indexes(catalog: &Catalog) -> Vec<Row> {

@@ -3,7 +3,7 @@
 //! A value is stored as the number of its label. Numbers lie far apart, so that a label that is added between two
 //! others finds one, and no row has to change.
 
-use crate::identifier::quote_identifier;
+use crate::identifier::quote_qualified;
 use fabius_value::{Error, Result, SqlState};
 use serde::{Deserialize, Serialize};
 
@@ -57,8 +57,7 @@ impl Enumeration {
 
     /// The name as messages and `format_type` show it: with its schema unless that is searched by default.
     pub fn shown(&self) -> String {
-        let name = quote_identifier(&self.name);
-        if self.schema == "public" { name } else { format!("{}.{name}", quote_identifier(&self.schema)) }
+        quote_qualified(&self.schema, &self.name)
     }
 
     /// Adds a label at a place among the others.
