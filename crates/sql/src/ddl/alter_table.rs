@@ -51,9 +51,6 @@ impl Connection {
         let added_keys: Vec<_> = added_keys.cloned().collect();
         self.put_table(after.clone());
         self.fill_generated(&before, &after).await?;
-        if alter.operations.iter().any(changes_default) {
-            self.try_definitions(&after).await?;
-        }
         for check in added_checks {
             self.verify_check(&after, &check.name, &check.condition).await?;
         }
@@ -62,6 +59,9 @@ impl Connection {
         }
         if is_converted {
             self.verify_children(&after).await?;
+        }
+        if alter.operations.iter().any(changes_default) {
+            self.try_definitions(&after).await?;
         }
         Ok("ALTER TABLE".into())
     }
