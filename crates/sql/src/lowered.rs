@@ -138,6 +138,29 @@ fn skip_locked() -> Error {
         .with_hint("NOWAIT and lock_timeout bound the wait for a row")
 }
 
+/// What a statement does with the rows that it writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fate {
+    /// Inserted, or changed.
+    New,
+    /// Deleted, or what they were before a change.
+    Gone,
+}
+
+/// A list of values that a program gives back: of columns that refer to a row that is not there, if they are of a new
+/// row, or was there, if that is gone.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Doubtful {
+    /// The table whose constraint it is.
+    pub table: ObjectName,
+    /// The constraint's name.
+    pub constraint: String,
+    /// What the statement did with the row.
+    pub of: Fate,
+    /// The program's variable.
+    pub list: String,
+}
+
 /// A statement as a program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lowered {
@@ -167,4 +190,7 @@ pub struct Lowered {
     /// Whether the program's last result, besides those of the shape, is a list of what `RAISE NOTICE` and its like
     /// said: `(severity: text, code: text, message: text, detail: text null, hint: text null)`.
     pub notices: bool,
+    /// References that are checked when the transaction ends: for each, the program's last results have a list of the
+    /// values of its columns that do not hold now.
+    pub doubtful: Vec<Doubtful>,
 }

@@ -9,7 +9,7 @@ use fabius_program::syntax::Source;
 use fabius_program::verify;
 use fabius_sql::bind;
 use fabius_sql::catalog::{
-    Catalog, Check, Column, ForeignKey, Key, ObjectName, ReferentialAction, Sequence, Table,
+    Catalog, Check, Column, Deferral, ForeignKey, Key, ObjectName, ReferentialAction, Sequence, Table,
 };
 use fabius_sql::lowered::{Argument, Lowered};
 use fabius_sql::parameter_types::ParameterTypes;
@@ -86,8 +86,9 @@ fn tables() -> Vec<Table> {
         columns: vec!["item".into()],
         parent: name("stock"),
         parent_columns: vec!["id".into()],
-        on_delete: ReferentialAction::Refuse,
+        on_delete: ReferentialAction::NoAction,
         on_update: ReferentialAction::Cascade,
+        deferral: Deferral::Never,
     });
     let lines = ["shop int", "number bigint", "position int", "amount numeric(12,2)"];
     let mut lines = table(4, "lines", &lines, "shop, number, position");
@@ -97,7 +98,8 @@ fn tables() -> Vec<Table> {
         parent: name("orders"),
         parent_columns: vec!["shop".into(), "number".into()],
         on_delete: ReferentialAction::Cascade,
-        on_update: ReferentialAction::Refuse,
+        on_update: ReferentialAction::NoAction,
+        deferral: Deferral::Never,
     });
     let keyless = table(5, "keyless", &["a int null", "b text null"], "");
     let kinds = [

@@ -131,6 +131,11 @@ pub const KNOWN: &[Known] = &[
         how: How::NotGenerated,
     },
     Known {
+        what: "54000 for a transaction whose statements form a program of more than 1 MiB",
+        why: "a transaction is run as one program when it commits",
+        how: How::Tolerated,
+    },
+    Known {
         what: "messages, details, hints and positions of errors",
         why: "only SQLSTATEs are compared",
         how: How::Tolerated,

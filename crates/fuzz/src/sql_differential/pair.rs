@@ -139,6 +139,14 @@ impl Pair {
         {
             return Verdict::NotSupported(message.clone());
         }
+        // What it did not commit, PostgreSQL does not.
+        if let Answer::Refused { state, message } = &got
+            && state == "54000"
+            && message.starts_with("transaction too large")
+        {
+            let _ = self.other.say("ROLLBACK");
+            return Verdict::NotComparable;
+        }
         // It is ended in time.
         if got.state() == Some("57014") {
             return Verdict::NotComparable;

@@ -7,7 +7,7 @@ use super::scope::Scope;
 use super::stop::{Bind, Place, Stop, wrong};
 use super::tree;
 use crate::catalog::{Catalog, ForeignKey, ObjectName, Table, folded};
-use crate::lowered::Argument;
+use crate::lowered::{Argument, Doubtful, Fate};
 use crate::parameter_types::ParameterTypes;
 use crate::parse::normal_form::NormalForm;
 use crate::sql_type::SqlType;
@@ -41,13 +41,6 @@ pub(super) struct OwnReference {
     /// A list of the values of the referring columns: of rows that are new, or that referred to rows that are gone.
     pub(super) list: String,
     pub(super) of: Fate,
-}
-
-/// What a statement does with the rows that it writes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
-    New,
-    Gone,
 }
 
 /// Binds statements and expressions into a block of a program.
@@ -99,6 +92,8 @@ pub struct Binder<'a> {
     /// Whether a function that is called says something to the client: see
     /// [`Lowered::notices`](crate::lowered::Lowered).
     pub notices: bool,
+    /// What is checked when the transaction ends, if it does not hold now.
+    pub(crate) doubtful: BTreeSet<Doubtful>,
 }
 
 /// Deeper statements are refused (54001).
@@ -133,6 +128,7 @@ impl<'a> Binder<'a> {
             following: Vec::new(),
             waiting: Vec::new(),
             notices: false,
+            doubtful: BTreeSet::new(),
             kept_texts: BTreeSet::new(),
         }
     }

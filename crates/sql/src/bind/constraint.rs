@@ -1,12 +1,13 @@
 //! Constraints: CHECK and REFERENCES, as far as a statement can hurt them.
 
-use super::binder::{Binder, Fate};
+use super::binder::Binder;
 use super::bound::Bound;
 use super::held::held;
 use super::scope::{Relation, Row};
 use super::stop::{Bind, beyond, wrong};
 use super::tree;
 use crate::catalog::{ForeignKey, ReferentialAction, Table};
+use crate::lowered::Fate;
 use crate::sql_type::SqlType;
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::{Expression, Scan};
@@ -133,6 +134,11 @@ impl Binder<'_> {
             ways.push(tree::all(same));
         }
         ways.push(self.row_exists(&parent, &by_column)?);
+        let holds = tree::any(ways);
+        if self.catalog.defers(table, &key.name) {
+            let values = settled.into_iter().map(|value| value.expression).collect();
+            return self.doubt(table, key, Fate::New, (tree::not(holds), values));
+        }
         let child = &table.name.name;
         let message =
             format!("insert or update on table \"{child}\" violates foreign key constraint \"{}\"", key.name);
@@ -140,7 +146,7 @@ impl Binder<'_> {
             let after = format!(") is not present in table \"{}\".", parent.name.name);
             tree::binary(Op::Concatenate, words, tree::text(after))
         });
-        self.emit(tree::require(tree::any(ways), b"23503", message, detail));
+        self.emit(tree::require(holds, b"23503", message, detail));
         Ok(())
     }
 
@@ -182,7 +188,11 @@ impl Binder<'_> {
         for (child, key) in self.referrers(table) {
             let columns = self.referred_columns(table, &child, &key, old)?;
             match key.on_delete {
-                ReferentialAction::Refuse => {
+                ReferentialAction::NoAction if self.catalog.defers(&child, &key.name) => {
+                    self.doubt_referring(&child, &key, &columns)?;
+                }
+                ReferentialAction::Restrict => self.refuse(table, &child, &key, &columns)?,
+                ReferentialAction::NoAction => {
                     let values = || columns.iter().map(|(_, value)| value.clone()).collect();
                     let waits = child.name == table.name && self.keeps_own(&key, Fate::Gone, values());
                     if !waits {
@@ -263,7 +273,10 @@ impl Binder<'_> {
         old: &[Bound],
     ) -> Bind<()> {
         let columns = self.referred_columns(table, child, key, old)?;
-        self.refuse(table, child, key, &columns)
+        match key.on_update == ReferentialAction::NoAction && self.catalog.defers(child, &key.name) {
+            true => self.doubt_referring(child, key, &columns),
+            false => self.refuse(table, child, key, &columns),
+        }
     }
 }
 

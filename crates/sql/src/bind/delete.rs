@@ -1,6 +1,6 @@
 //! DELETE.
 
-use super::binder::{Binder, Fate};
+use super::binder::Binder;
 use super::cascade::key_of;
 use super::condition::has_subquery;
 use super::from::Joined;
@@ -10,6 +10,7 @@ use super::stop::{Bind, beyond};
 use super::tree;
 use super::write::Afterwards;
 use crate::catalog::{Table, folded};
+use crate::lowered::Fate;
 use sqlparser::ast::{self, Expr, FromTable, TableFactor};
 use std::sync::Arc;
 

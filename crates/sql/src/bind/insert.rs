@@ -1,6 +1,6 @@
 //! INSERT, with RETURNING.
 
-use super::binder::{Binder, Fate};
+use super::binder::Binder;
 use super::bound::{Bound, Known};
 use super::constant::Constant;
 use super::constraint::row_in_words;
@@ -12,7 +12,7 @@ use super::tree;
 use super::untyped::type_items;
 use super::write::Afterwards;
 use crate::catalog::{Column, ROW_NUMBER, Table, folded};
-use crate::lowered::Argument;
+use crate::lowered::{Argument, Fate};
 use crate::type_rules::without_modifiers;
 use fabius_program::syntax::tree::Expression;
 use fabius_value::DataType;

@@ -141,6 +141,7 @@ impl Binder<'_> {
     ) -> Lowered {
         let results = self.with_drawings(results);
         let results = self.with_notices(results);
+        let results = self.with_doubtful(results);
         let literals = self.literals.recipes(&mut self.inputs.arguments);
         let definition = ProcedureDefinition {
             source: source.clone(),
@@ -162,6 +163,7 @@ impl Binder<'_> {
             paths: Vec::new(),
             row_lock,
             notices: self.notices,
+            doubtful: self.doubtful.into_iter().collect(),
         };
         self.inputs.into_lowered(&mut lowered);
         lowered

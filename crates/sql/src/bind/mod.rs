@@ -26,8 +26,8 @@
 //! | `array`, `list`, `virtual_relation` | arrays as lists; rows that are computed |
 //! | `table_function` | functions of the catalog |
 //! | `write`, `insert`, `conflict`, `update`, `delete` | writes |
-//! | `constraint`, `own_reference`, `generated` | CHECK and REFERENCES, of a table to itself; generated columns |
-//! | `cascade` | what is done to rows that refer to others |
+//! | `constraint`, `own_reference`, `deferred` | CHECK and REFERENCES, of a table to itself, until a transaction ends |
+//! | `cascade`, `generated` | what is done to rows that refer to others; generated columns |
 //! | `lowering` | a whole statement as a program |
 //! | `untyped` | literals and parameters that are given to columns |
 //! | `rows` | writes of rows that were computed before |
@@ -47,6 +47,7 @@ mod conflict;
 mod constant;
 mod constraint;
 mod conversion;
+mod deferred;
 mod delete;
 mod drawing;
 mod expression;

@@ -2,13 +2,14 @@
 //! order, and may take both away, so these are checked when it has written all of them (PostgreSQL's documentation,
 //! `CREATE TABLE`, `NO ACTION`).
 
-use super::binder::{Binder, Fate, OwnReference};
+use super::binder::{Binder, OwnReference};
 use super::bound::Bound;
 use super::constraint::{place, places};
 use super::held::held;
 use super::stop::Bind;
 use super::tree;
 use crate::catalog::{ForeignKey, ReferentialAction, Table};
+use crate::lowered::Fate;
 use fabius_program::syntax::tree::Expression;
 use std::sync::Arc;
 
@@ -16,8 +17,8 @@ impl Binder<'_> {
     /// Lets the references of a table to itself wait.
     pub(super) fn await_own(&mut self, table: &Table, of: Fate) -> Bind<()> {
         for key in &table.foreign_keys {
-            let is_refused = of == Fate::New || key.on_delete == ReferentialAction::Refuse;
-            if key.parent != table.name || !is_refused {
+            let waits = of == Fate::New || key.on_delete == ReferentialAction::NoAction;
+            if key.parent != table.name || !waits || self.catalog.defers(table, &key.name) {
                 continue;
             }
             let list = self.name("own");

@@ -3,7 +3,7 @@
 //! The rows come as one list argument, [`Argument::Rows`] with one field per column; the program has all of the
 //! table's constraints. Whoever calls fills the argument in: the lists that are given here are empty.
 
-use super::binder::{Binder, Fate};
+use super::binder::Binder;
 use super::bound::Bound;
 use super::insert::{Target, Touched};
 use super::row_body::Gathered;
@@ -12,7 +12,7 @@ use super::stop::{Bind, Stop};
 use super::tree;
 use super::write::Afterwards;
 use crate::catalog::{Catalog, Table};
-use crate::lowered::{Argument, Lowered, OutputColumn};
+use crate::lowered::{Argument, Fate, Lowered, OutputColumn};
 use crate::parameter_types::ParameterTypes;
 use crate::sql_type::SqlType;
 use crate::type_rules::without_modifiers;

@@ -314,7 +314,9 @@ impl<'a> Binder<'a> {
                 values.push(now.expression);
             }
             let (block, ()) = self.nested(|binder| match key.on_update {
-                ReferentialAction::Refuse => binder.refuse_change(table, &child, &key, old),
+                ReferentialAction::NoAction | ReferentialAction::Restrict => {
+                    binder.refuse_change(table, &child, &key, old)
+                }
                 action if child.name == table.name => {
                     let _ = action;
                     beyond("a changed key that the same table refers to")

@@ -103,6 +103,11 @@ impl Catalog {
         }
     }
 
+    /// Whether a constraint is checked when the transaction ends whose catalog this is.
+    pub fn defers(&self, table: &Table, constraint: &str) -> bool {
+        !self.deferred.is_empty() && self.deferred.contains(&(table.oid, constraint.to_string()))
+    }
+
     /// The relation that has exactly this name.
     pub fn relation_named(&self, name: &ObjectName) -> Option<Relation<'_>> {
         if let Some(table) = self.tables.get(name) {

@@ -20,7 +20,7 @@ pub use lookup::{Relation, SYSTEM, TEMPORARY, TEMPORARY_SHOWN, column_path, fold
 use crate::identifier::quote_qualified;
 use crate::sql_type::{Enumeration, SqlType};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// An object's number, as `pg_class.oid`.
@@ -62,7 +62,14 @@ pub struct Catalog {
     pub comments: BTreeMap<(Oid, u16), String>,
     /// `CREATE EXTENSION`: their numbers by their names.
     pub extensions: BTreeMap<String, Oid>,
+    /// Constraints that can be deferred, and whether they are from the beginning.
+    pub deferrable: BTreeMap<ConstraintId, bool>,
+    /// Those among them that are checked when the transaction ends, whose catalog this is.
+    pub deferred: BTreeSet<ConstraintId>,
 }
+
+/// A constraint: its table's number, and its name.
+pub type ConstraintId = (Oid, String);
 
 /// A table as SQL sees it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -124,6 +131,12 @@ impl Table {
     /// The primary key, the unique keys, the indexes.
     pub fn keys(&self) -> impl Iterator<Item = &Key> {
         self.primary_key.iter().chain(&self.unique).chain(&self.indexes)
+    }
+
+    /// The constraints that can be deferred, and whether they are from the beginning.
+    pub fn deferrable(&self) -> impl Iterator<Item = (ConstraintId, bool)> {
+        let keys = self.foreign_keys.iter().filter(|key| key.deferral != Deferral::Never);
+        keys.map(|key| ((self.oid, key.name.clone()), key.deferral == Deferral::InitiallyDeferred))
     }
 
     /// The conditions that are not of domains.
@@ -304,19 +317,43 @@ pub struct ForeignKey {
     pub on_delete: ReferentialAction,
     /// What happens to rows here when the key there is updated.
     pub on_update: ReferentialAction,
+    /// When it is checked.
+    #[serde(default, skip_serializing_if = "Deferral::is_default")]
+    pub deferral: Deferral,
+}
+
+/// When a constraint is checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Deferral {
+    /// `NOT DEFERRABLE`: when a statement has written its rows.
+    #[default]
+    Never,
+    /// `DEFERRABLE`: as well, unless `SET CONSTRAINTS` says otherwise.
+    InitiallyImmediate,
+    /// `DEFERRABLE INITIALLY DEFERRED`: when the transaction ends, unless `SET CONSTRAINTS` says otherwise.
+    InitiallyDeferred,
+}
+
+impl Deferral {
+    fn is_default(&self) -> bool {
+        *self == Deferral::default()
+    }
 }
 
 /// What follows `ON DELETE` or `ON UPDATE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReferentialAction {
-    /// Refused (`NO ACTION` and `RESTRICT`).
-    Refuse,
+    /// `NO ACTION`: refused, if it still hurts when the statement is over, or the transaction.
+    #[serde(rename = "Refuse")]
+    NoAction,
     /// `CASCADE`
     Cascade,
     /// `SET NULL`
     SetNull,
     /// `SET DEFAULT`
     SetDefault,
+    /// `RESTRICT`: refused at once.
+    Restrict,
 }
 
 /// A view.

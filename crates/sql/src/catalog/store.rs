@@ -106,7 +106,10 @@ impl Catalog {
             None => {}
             Some(Object::Schema(oid, name)) => drop(self.schemas.insert(name, oid)),
             Some(Object::Extension(oid, name)) => drop(self.extensions.insert(name, oid)),
-            Some(Object::Table(table)) => drop(self.tables.insert(table.name.clone(), Arc::new(table))),
+            Some(Object::Table(table)) => {
+                self.deferrable.extend(table.deferrable());
+                self.tables.insert(table.name.clone(), Arc::new(table));
+            }
             Some(Object::View(view)) => drop(self.views.insert(view.name.clone(), Arc::new(view))),
             Some(Object::Sequence(sequence)) => {
                 self.sequences.insert(sequence.name.clone(), Arc::new(sequence));
@@ -134,6 +137,7 @@ impl Catalog {
         self.schemas.retain(|_, oid| !is_it(*oid));
         self.extensions.retain(|_, oid| !is_it(*oid));
         self.tables.retain(|_, table| !is_it(table.oid));
+        self.deferrable.retain(|(table, _), _| !is_it(*table));
         self.views.retain(|_, view| !is_it(view.oid));
         self.sequences.retain(|_, sequence| !is_it(sequence.oid));
         self.enumerations.retain(|_, of| !is_it(of.oid));

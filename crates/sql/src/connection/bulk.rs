@@ -117,16 +117,17 @@ impl Connection {
                     }
                 });
             }
-            let results = match is_aside && write.lowered.reserves.is_empty() {
-                true => {
-                    let results = self.submit_aside(&write.statement, &arguments).await;
-                    results.map_err(|error| bind::wording::in_words(error, catalog))?
-                }
-                false => {
-                    let program = (&write.lowered, &write.statement);
-                    self.call(catalog, program, arguments).await?
-                }
-            };
+            let results =
+                match is_aside && write.lowered.reserves.is_empty() && write.lowered.doubtful.is_empty() {
+                    true => {
+                        let results = self.submit_aside(&write.statement, &arguments).await;
+                        results.map_err(|error| bind::wording::in_words(error, catalog))?
+                    }
+                    false => {
+                        let program = (&write.lowered, &write.statement);
+                        self.call(catalog, program, arguments).await?
+                    }
+                };
             let mut results = results.into_iter();
             written.count += results.next().and_then(|count| count.as_integer()).unwrap_or_default();
             if let Some(Value::List(rows)) = results.next() {

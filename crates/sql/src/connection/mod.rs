@@ -43,6 +43,7 @@ mod asked_first;
 mod bulk;
 mod clock;
 mod cursor;
+mod deferred;
 mod execute;
 mod explain_options;
 mod explanation;
@@ -326,13 +327,20 @@ impl Connection {
         if let Some(catalog) = self.catalog.as_ref().filter(|_| self.catalog_base == version) {
             return catalog.clone();
         }
-        let shared = self.database.catalog(&self.settings.search_path(&self.user));
+        let path = self.settings.search_path(&self.user);
+        let mut shared = self.database.catalog(&path);
         let changes = self.transaction.as_ref().map(|open| open.changes.as_slice()).unwrap_or_default();
         let catalog = if changes.is_empty() && self.temporary.is_empty() {
+            if let Some(open) = self.transaction.as_ref().filter(|_| !shared.deferrable.is_empty()) {
+                shared = self.database.catalog_deferring(&path, open.constraint_modes.deferred(&shared));
+            }
             shared
         } else {
             let mut own = (*shared).clone();
             self.temporary.iter().chain(changes).for_each(|change| own.apply(change));
+            if let Some(open) = &self.transaction {
+                own.deferred = open.constraint_modes.deferred(&own);
+            }
             own.version = self.database.new_version();
             Arc::new(own)
         };

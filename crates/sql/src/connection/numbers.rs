@@ -50,7 +50,10 @@ impl Connection {
     ) -> Result<Vec<Value>> {
         if lowered.reserves.is_empty() {
             let outcome = self.submit(statement, &arguments, lowered.row_lock).await;
-            return outcome.map_err(|error| Connection::explained(error, (lowered, statement), catalog));
+            let mut results =
+                outcome.map_err(|error| Connection::explained(error, (lowered, statement), catalog))?;
+            self.keep_doubts(catalog, lowered, lowered.take_doubtful(&mut results));
+            return Ok(results);
         }
         let sequences: Vec<Sequence> = lowered
             .reserves
@@ -76,6 +79,7 @@ impl Connection {
             }
             match self.submit(statement, &arguments, lowered.row_lock).await {
                 Ok(mut results) => {
+                    self.keep_doubts(catalog, lowered, lowered.take_doubtful(&mut results));
                     self.numbers_taken(lowered, &sequences, &given, &mut results);
                     return Ok(results);
                 }

@@ -24,8 +24,8 @@ pub struct Prepared {
     pub(super) command: Arc<Command>,
     /// The types that the client gave.
     pub(super) given: Vec<SqlType>,
-    /// How it runs; found again when the catalog changes.
-    ready: Mutex<Option<Ready>>,
+    /// How it runs, by itself and where constraints are deferred; found again when the catalog changes.
+    ready: Mutex<[Option<Ready>; 2]>,
     /// Whether somebody holds what it shares with others.
     is_held: AtomicBool,
 }
@@ -78,7 +78,7 @@ impl Prepared {
             text: text.to_string(),
             command,
             given: given.to_vec(),
-            ready: Mutex::new(Some(ready)),
+            ready: Mutex::new([Some(ready), None]),
             is_held: AtomicBool::new(false),
         }
     }
@@ -113,10 +113,13 @@ impl Prepared {
 
     /// How it runs under a version of the catalog, if that is known.
     pub(super) fn ready(&self, version: u64) -> Option<Ready> {
-        self.ready.lock().as_ref().filter(|ready| ready.plan.version == version).cloned()
+        let ready = self.ready.lock();
+        ready.iter().flatten().find(|ready| ready.plan.version == version).cloned()
     }
 
     pub(super) fn keep(&self, ready: Ready) {
-        *self.ready.lock() = Some(ready);
+        let mut kept = self.ready.lock();
+        let last = kept[0].replace(ready);
+        kept[1] = last;
     }
 }

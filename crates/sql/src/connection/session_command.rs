@@ -40,6 +40,10 @@ impl Connection {
             }
             Command::Discard(what) => self.discard(*what).await?,
             Command::Notification(tag) => tag,
+            Command::SetConstraints { names, is_deferred } => {
+                self.set_constraints(names.as_deref(), *is_deferred).await?;
+                "SET CONSTRAINTS"
+            }
             Command::Deallocate(Some(name)) => {
                 self.prepared_named(name)?;
                 self.prepared.remove(name);
@@ -231,15 +235,20 @@ impl Connection {
             };
         }
         let text = format!("SELECT CAST(({expression}) AS {sql_type})");
-        let rows = self.query_rows(&text).await?;
+        let rows = self.query_rows(&text, &[], &[]).await?;
         Ok(rows.into_iter().next().and_then(|row| row.into_iter().next()).unwrap_or_default())
     }
 
     /// The rows of a statement, all at once.
-    pub(crate) async fn query_rows(&mut self, text: &str) -> Result<Vec<Vec<Value>>> {
+    pub(crate) async fn query_rows(
+        &mut self,
+        text: &str,
+        types: &[SqlType],
+        parameters: &[Value],
+    ) -> Result<Vec<Vec<Value>>> {
         use futures::TryStreamExt;
-        let prepared = Box::pin(self.prepare(text, &[])).await?;
-        match Box::pin(self.execute(&prepared, &[])).await? {
+        let prepared = Box::pin(self.prepare(text, types)).await?;
+        match Box::pin(self.execute(&prepared, parameters)).await? {
             Response::Rows { rows, .. } => rows.try_collect().await,
             _ => Ok(Vec::new()),
         }

@@ -3,14 +3,14 @@
 use super::plan_cache::PlanCache;
 use super::presence::Presence;
 use crate::catalog::store::{self, Change};
-use crate::catalog::{Catalog, Oid};
+use crate::catalog::{Catalog, ConstraintId, Oid};
 use crate::closed_tables::{self, ClosedTables};
 use crate::lock::{LockKey, LockTable, Owner, owner_of};
 use crate::sequence::{self, Sequences};
 use fabius::{Allowance, Database, Statement};
 use fabius_value::{Error, Result, SqlState};
 use parking_lot::{Mutex, RwLock};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{
     AtomicI32, AtomicI64, AtomicU32, AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
@@ -86,10 +86,10 @@ impl Default for MemoryBounds {
     }
 }
 
-/// What is committed, and the same along other search paths.
+/// What is committed, and the same along other search paths, and where constraints are deferred.
 struct Shared {
     committed: Arc<Catalog>,
-    along: HashMap<Vec<String>, Arc<Catalog>>,
+    along: HashMap<(Vec<String>, BTreeSet<ConstraintId>), Arc<Catalog>>,
 }
 
 impl SqlDatabase {
@@ -242,26 +242,38 @@ impl SqlDatabase {
 
     /// The committed catalog along a search path.
     pub(super) fn catalog(&self, search_path: &[String]) -> Arc<Catalog> {
-        {
+        self.catalog_deferring(search_path, BTreeSet::new())
+    }
+
+    /// The committed catalog along a search path, for transactions in which these constraints are deferred.
+    pub(super) fn catalog_deferring(
+        &self,
+        search_path: &[String],
+        deferred: BTreeSet<ConstraintId>,
+    ) -> Arc<Catalog> {
+        let key = {
             let shared = self.catalog.read();
-            if shared.committed.search_path == search_path {
+            if shared.committed.search_path == search_path && deferred.is_empty() {
                 return shared.committed.clone();
             }
-            if let Some(found) = shared.along.get(search_path) {
+            let key = (search_path.to_vec(), deferred);
+            if let Some(found) = shared.along.get(&key) {
                 return found.clone();
             }
-        }
+            key
+        };
         let mut shared = self.catalog.write();
         let catalog = Arc::new(Catalog {
             version: self.new_version(),
             search_path: search_path.to_vec(),
+            deferred: key.1.clone(),
             ..(*shared.committed).clone()
         });
-        // Connections with paths of their own, at most.
+        // Connections with paths and deferred constraints of their own, at most.
         if shared.along.len() >= 1000 {
             shared.along.clear();
         }
-        shared.along.insert(search_path.to_vec(), catalog.clone());
+        shared.along.insert(key, catalog.clone());
         catalog
     }
 

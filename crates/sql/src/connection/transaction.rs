@@ -1,6 +1,7 @@
 //! Transactions of a connection: begin, commit, roll back, savepoints; the catalog as a transaction sees it.
 
 use super::clock::now_us;
+use super::deferred::{ConstraintModes, Doubt};
 use super::plan::Body;
 use super::plan::Given;
 use super::stance::Stance;
@@ -34,6 +35,10 @@ pub(super) struct OpenTransaction {
     pub began_us: i64,
     pub settings: SettingsMark,
     pub savepoints: Vec<OpenSavepoint>,
+    /// Which constraints are deferred.
+    pub constraint_modes: ConstraintModes,
+    /// What of them did not hold so far.
+    pub doubts: Vec<Doubt>,
     /// Changes of the catalog that are not committed.
     pub changes: Vec<Change>,
     /// Changes of temporary objects before it began.
@@ -56,6 +61,8 @@ pub(super) struct OpenSavepoint {
     name: String,
     point: Savepoint,
     settings: SettingsMark,
+    constraint_modes: ConstraintModes,
+    doubts: usize,
     changes: usize,
     temporary: Vec<Change>,
     left: usize,
@@ -144,6 +151,8 @@ impl Connection {
         let is_read_only = characteristics.is_read_only.unwrap_or_else(|| self.settings.reads_only())
             || self.reads_the_past();
         let running = self.start();
+        // Constraints that are deferred are so in transactions only.
+        self.catalog.take_if(|catalog| !catalog.deferrable.is_empty());
         self.transaction = Some(OpenTransaction {
             begin: running.savepoint(),
             running: Arc::new(Mutex::new(Some(running))),
@@ -155,6 +164,8 @@ impl Connection {
             began_us: now_us(),
             settings: self.settings.mark(),
             savepoints: Vec::new(),
+            constraint_modes: ConstraintModes::default(),
+            doubts: Vec::new(),
             changes: Vec::new(),
             temporary: self.temporary.clone(),
             made: Vec::new(),
@@ -313,7 +324,10 @@ impl Connection {
         if self.transaction.is_none() {
             return Ok(());
         }
-        let held = self.complete_cursors().await;
+        let held = match self.settle_doubts(|_| true).await {
+            Ok(()) => self.complete_cursors().await,
+            Err(error) => Err(error),
+        };
         let Some(open) = &self.transaction else { return Ok(()) };
         let running = open.running.lock().await.take();
         let outcome = match running {
@@ -449,7 +463,17 @@ impl Connection {
         {
             let (changes, left) = (open.changes.len(), open.left.len());
             let point = running.savepoint();
-            open.savepoints.push(OpenSavepoint { name, point, settings, changes, temporary, left });
+            let (constraint_modes, doubts) = (open.constraint_modes.clone(), open.doubts.len());
+            open.savepoints.push(OpenSavepoint {
+                name,
+                point,
+                settings,
+                constraint_modes,
+                doubts,
+                changes,
+                temporary,
+                left,
+            });
         }
         Ok(())
     }
@@ -473,6 +497,8 @@ impl Connection {
             }
             open.changes.truncate(savepoint.changes);
             open.left.truncate(savepoint.left);
+            open.doubts.truncate(savepoint.doubts);
+            open.constraint_modes = savepoint.constraint_modes.clone();
             self.temporary = savepoint.temporary.clone();
             self.settings.go_back(&savepoint.settings.clone());
             open.savepoints.truncate(at + 1);

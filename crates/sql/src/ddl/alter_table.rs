@@ -11,7 +11,7 @@ use crate::connection::Connection;
 use crate::identifier::quote_identifier;
 use crate::lock::{LockKey, LockMode};
 use crate::parse::command::SequenceOptions;
-use crate::parse::written::{quoted, quoted_object};
+use crate::parse::written::quoted_object;
 use fabius_value::{DataType, Error, Result, SqlState, Value};
 use sqlparser::ast::{self, AlterColumnOperation as Change_, AlterTableOperation as Operation};
 
@@ -478,7 +478,7 @@ impl Connection {
 
     pub(super) async fn verify_check(&mut self, table: &Table, name: &str, condition: &str) -> Result<()> {
         let text = format!("SELECT 1 FROM {} WHERE NOT ({condition}) LIMIT 1", quoted_object(&table.name));
-        if Box::pin(self.query_rows(&text)).await?.is_empty() {
+        if Box::pin(self.query_rows(&text, &[], &[])).await?.is_empty() {
             return Ok(());
         }
         Err(Error::new(
@@ -507,40 +507,10 @@ impl Connection {
         if let Some(parent) = self.catalog().tables.get(&key.parent) {
             refuse_incomparable(&key.name, (table, &key.columns), (parent, &key.parent_columns))?;
         }
-        let pairs = key.columns.iter().zip(&key.parent_columns);
-        let equal: Vec<String> =
-            pairs.map(|(own, parent)| format!("p.{} = c.{}", quoted(parent), quoted(own))).collect();
-        let there: Vec<String> =
-            key.columns.iter().map(|own| format!("c.{} IS NOT NULL", quoted(own))).collect();
-        let own: Vec<String> = key.columns.iter().map(|own| format!("c.{}::text", quoted(own))).collect();
-        let text = format!(
-            "SELECT {} FROM {} c WHERE {} AND NOT EXISTS (SELECT 1 FROM {} p WHERE {}) LIMIT 1",
-            own.join(", "),
-            quoted_object(&table.name),
-            there.join(" AND "),
-            quoted_object(&key.parent),
-            equal.join(" AND ")
-        );
-        if self.count_rows(table).await? == 0 {
-            return Ok(());
+        match self.count_rows(table).await? {
+            0 => Ok(()),
+            _ => self.verify_reference(table, key, None).await,
         }
-        let rows = Box::pin(self.query_rows(&text)).await?;
-        let Some(row) = rows.first() else { return Ok(()) };
-        let values: Vec<String> = row.iter().map(ToString::to_string).collect();
-        let message = format!(
-            "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
-            table.name.name, key.name
-        );
-        let detail = format!(
-            "Key ({})=({}) is not present in table \"{}\".",
-            key.columns.join(", "),
-            values.join(", "),
-            key.parent.name
-        );
-        Err(Error::new(SqlState(*b"23503"), message)
-            .with_detail(detail)
-            .with_table(&table.name.schema, &table.name.name)
-            .with_constraint(&key.name))
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{free_name, not_supported};
 use crate::catalog::store::{Change, Object};
 use crate::catalog::{
-    Check, Column, ForeignKey, Identity, Key, ObjectName, ReferentialAction, Table, folded,
+    Check, Column, Deferral, ForeignKey, Identity, Key, ObjectName, ReferentialAction, Table, folded,
 };
 use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
@@ -41,7 +41,8 @@ pub(super) fn action(action: Option<ast::ReferentialAction>) -> ReferentialActio
         Some(ast::ReferentialAction::Cascade) => ReferentialAction::Cascade,
         Some(ast::ReferentialAction::SetNull) => ReferentialAction::SetNull,
         Some(ast::ReferentialAction::SetDefault) => ReferentialAction::SetDefault,
-        _ => ReferentialAction::Refuse,
+        Some(ast::ReferentialAction::Restrict) => ReferentialAction::Restrict,
+        _ => ReferentialAction::NoAction,
     }
 }
 
@@ -160,7 +161,7 @@ impl Connection {
         self.make_storage(&mut table)?;
         let names: Vec<String> = table.columns.iter().map(|column| column.name.clone()).collect();
         self.put_table(table.clone());
-        let rows = Box::pin(self.query_rows(&text)).await?;
+        let rows = Box::pin(self.query_rows(&text, &[], &[])).await?;
         let count = rows.len();
         let catalog = self.catalog();
         let insert = crate::bulk_write::BulkWrite::new(self.database().database(), &catalog, &table, &names)?;
@@ -482,8 +483,24 @@ impl Connection {
             parent_columns,
             on_delete: action(key.on_delete),
             on_update: action(key.on_update),
+            deferral: deferral(key.characteristics.as_ref())?,
         });
         Ok(())
+    }
+}
+
+/// When a constraint is checked, by what stands behind it.
+fn deferral(characteristics: Option<&ast::ConstraintCharacteristics>) -> Result<Deferral> {
+    let Some(said) = characteristics else { return Ok(Deferral::Never) };
+    let is_deferred = said.initially == Some(ast::DeferrableInitial::Deferred);
+    match (said.deferrable, is_deferred) {
+        (Some(false), true) => Err(Error::new(
+            SqlState::SYNTAX_ERROR,
+            "constraint declared INITIALLY DEFERRED must be DEFERRABLE",
+        )),
+        (_, true) => Ok(Deferral::InitiallyDeferred),
+        (Some(true), false) => Ok(Deferral::InitiallyImmediate),
+        (_, false) => Ok(Deferral::Never),
     }
 }
 

@@ -172,6 +172,7 @@ impl Connection {
     async fn table_to_change(&mut self, name: &ast::ObjectName) -> Result<Table> {
         let table = self.catalog().table(name)?.clone();
         self.lock_all(&[LockKey::Relation(table.oid)], LockMode::AccessExclusive).await?;
+        self.refuse_doubtful(&table)?;
         // It may have become another while this waited.
         Ok((**self.catalog().table(name)?).clone())
     }

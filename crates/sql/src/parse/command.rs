@@ -88,6 +88,13 @@ pub enum Command {
     Release(String),
     /// `SET TRANSACTION`
     SetTransaction(Characteristics),
+    /// `SET CONSTRAINTS`
+    SetConstraints {
+        /// Which; `None` for `ALL`.
+        names: Option<Vec<ast::ObjectName>>,
+        /// `DEFERRED`
+        is_deferred: bool,
+    },
     /// `SET SESSION CHARACTERISTICS AS TRANSACTION`
     SetCharacteristics(Characteristics),
     /// `SET name = value`; `None` for `DEFAULT`.

@@ -154,11 +154,21 @@ fn set(tokens: &mut Tokens<'_>) -> Result<Command> {
         return Ok(Command::SetCharacteristics(characteristics(tokens)?));
     }
     if tokens.accept(&["CONSTRAINTS"]) {
-        // Every constraint is checked at once: deferring what cannot be deferred changes nothing.
-        while !tokens.is_done() {
-            tokens.pass();
+        let names = match tokens.accept(&["ALL"]) {
+            true => None,
+            false => {
+                let mut names = vec![tokens.object_name()?];
+                while tokens.accept_token(&Token::Comma) {
+                    names.push(tokens.object_name()?);
+                }
+                Some(names)
+            }
+        };
+        let is_deferred = tokens.accept(&["DEFERRED"]);
+        if !is_deferred {
+            tokens.expect(&["IMMEDIATE"])?;
         }
-        return Ok(Command::Notification("SET CONSTRAINTS"));
+        return Ok(Command::SetConstraints { names, is_deferred });
     }
     let is_local = tokens.accept(&["LOCAL"]);
     if !is_local {

@@ -2,7 +2,7 @@
 
 use crate::catalog::named_relation::{Naming, along};
 use crate::catalog::{
-    Catalog, Domain, ForeignKey, Function, Key, ObjectName, ReferentialAction, Returns, Table, View,
+    Catalog, Deferral, Domain, ForeignKey, Function, Key, ObjectName, ReferentialAction, Returns, Table, View,
 };
 use crate::identifier::{quote_identifier, quote_qualified};
 use crate::parse::written::written;
@@ -41,6 +41,14 @@ impl Constraint<'_> {
         }
     }
 
+    /// When it is checked.
+    pub fn deferral(&self) -> Deferral {
+        match self {
+            Constraint::Foreign(key) => key.deferral,
+            _ => Deferral::Never,
+        }
+    }
+
     /// As `pg_get_constraintdef` shows it; the short form has no brackets that say nothing.
     pub fn text(&self, is_short: bool) -> String {
         match self {
@@ -58,13 +66,19 @@ impl Constraint<'_> {
                 );
                 for (event, action) in [("UPDATE", key.on_update), ("DELETE", key.on_delete)] {
                     let word = match action {
-                        ReferentialAction::Refuse => continue,
+                        ReferentialAction::NoAction => continue,
+                        ReferentialAction::Restrict => "RESTRICT",
                         ReferentialAction::Cascade => "CASCADE",
                         ReferentialAction::SetNull => "SET NULL",
                         ReferentialAction::SetDefault => "SET DEFAULT",
                     };
                     text += &format!(" ON {event} {word}");
                 }
+                text += match key.deferral {
+                    Deferral::Never => "",
+                    Deferral::InitiallyImmediate => " DEFERRABLE",
+                    Deferral::InitiallyDeferred => " DEFERRABLE INITIALLY DEFERRED",
+                };
                 text
             }
         }

@@ -8,8 +8,8 @@ use super::{
 use crate::catalog::extension;
 use crate::catalog::store::FIRST_OID;
 use crate::catalog::{
-    Catalog, Identity, Key, ObjectName, ReferentialAction, Returns, TEMPORARY, TEMPORARY_SHOWN, Table, View,
-    name_of_text, parts,
+    Catalog, Deferral, Identity, Key, ObjectName, ReferentialAction, Returns, TEMPORARY, TEMPORARY_SHOWN,
+    Table, View, name_of_text, parts,
 };
 use crate::functions::{Definition, Environment, FUNCTIONS, Kind};
 use crate::sql_type::SqlType;
@@ -305,7 +305,8 @@ fn indexes(catalog: &Catalog) -> Vec<Row> {
 
 fn action(action: ReferentialAction) -> Value {
     text(match action {
-        ReferentialAction::Refuse => "a",
+        ReferentialAction::NoAction => "a",
+        ReferentialAction::Restrict => "r",
         ReferentialAction::Cascade => "c",
         ReferentialAction::SetNull => "n",
         ReferentialAction::SetDefault => "d",
@@ -335,6 +336,8 @@ fn constraints(catalog: &Catalog) -> Vec<Row> {
                 ("conname", text(constraint.name())),
                 ("connamespace", number(namespace_oid(catalog, &table.name.schema))),
                 ("contype", text(constraint.kind())),
+                ("condeferrable", truth(constraint.deferral() != Deferral::Never)),
+                ("condeferred", truth(constraint.deferral() == Deferral::InitiallyDeferred)),
                 ("convalidated", truth(true)),
                 ("conrelid", number(table.oid)),
                 ("conislocal", truth(true)),

@@ -4,7 +4,7 @@ use super::definition::{self, Constraint};
 use super::row::{Row, number, text, yes};
 use super::{RELATIONS, objects};
 use crate::catalog::{
-    Catalog, Domain, Identity, ObjectName, ReferentialAction, Returns, Sequence, Table, View,
+    Catalog, Deferral, Domain, Identity, ObjectName, ReferentialAction, Returns, Sequence, Table, View,
 };
 use crate::functions::Environment;
 use crate::sql_type::SqlType;
@@ -202,7 +202,8 @@ fn each(catalog: &Catalog, rows: impl Fn(&Table, &Constraint<'_>) -> Vec<Row>) -
 
 fn rule(action: ReferentialAction) -> Value {
     text(match action {
-        ReferentialAction::Refuse => "NO ACTION",
+        ReferentialAction::NoAction => "NO ACTION",
+        ReferentialAction::Restrict => "RESTRICT",
         ReferentialAction::Cascade => "CASCADE",
         ReferentialAction::SetNull => "SET NULL",
         ReferentialAction::SetDefault => "SET DEFAULT",
@@ -343,14 +344,15 @@ fn table_constraints(catalog: &Catalog, database: &str) -> Vec<Row> {
             Constraint::Check(_) => "CHECK",
             Constraint::Foreign(_) => "FOREIGN KEY",
         };
+        let deferral = constraint.deferral();
         vec![
             constrained(database, table, constraint)
                 .with("table_catalog", text(database))
                 .with("table_schema", text(objects::schema_shown(&table.name.schema)))
                 .with("table_name", text(table.name.name.clone()))
                 .with("constraint_type", text(kind))
-                .with("is_deferrable", yes(false))
-                .with("initially_deferred", yes(false))
+                .with("is_deferrable", yes(deferral != Deferral::Never))
+                .with("initially_deferred", yes(deferral == Deferral::InitiallyDeferred))
                 .with("enforced", yes(true))
                 .with("nulls_distinct", if kind == "UNIQUE" { yes(true) } else { Value::Null }),
         ]

@@ -289,6 +289,7 @@ pub fn compiled(
     binder.reads.extend(compiled.reads);
     binder.writes.extend(compiled.writes);
     binder.notices |= compiled.notices;
+    binder.doubtful.extend(compiled.doubtful);
     binder.block.append(&mut block);
     Ok(compiled.returned)
 }

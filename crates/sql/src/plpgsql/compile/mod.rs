@@ -30,6 +30,7 @@ pub use scope::{Entity, List, Scope, Variable, VariablePlace};
 use super::tree::{Body, Definition};
 use crate::bind::{Bind, Binder, Inputs, Stop};
 use crate::catalog::{Catalog, ObjectName};
+use crate::lowered::Doubtful;
 use crate::parameter_types::ParameterTypes;
 use fabius_program::syntax::diagnostic::Span;
 use fabius_program::syntax::tree::Block;
@@ -63,6 +64,7 @@ pub struct Compiler<'c> {
     signature: Arc<str>,
     /// Whether anything is said to the client.
     notices: bool,
+    doubtful: BTreeSet<Doubtful>,
     /// How deep the program's block is that is being built.
     depth: usize,
     /// Variables, by number and generation, that can be null though they begin with a value.
@@ -95,6 +97,8 @@ pub struct Compiled {
     pub writes: BTreeSet<ObjectName>,
     /// Whether [`NOTICES`] is appended to.
     pub notices: bool,
+    /// As [`Lowered::doubtful`](crate::lowered::Lowered).
+    pub doubtful: BTreeSet<Doubtful>,
 }
 
 /// Compiles a call into a block. `root` has the parameters, which are variables of the program by now.
@@ -132,6 +136,7 @@ pub fn compile(
                 reads: compiler.reads,
                 writes: compiler.writes,
                 notices: compiler.notices,
+                doubtful: compiler.doubtful,
             });
         }
         nullable.append(&mut compiler.found_nullable);
@@ -162,6 +167,7 @@ impl<'c> Compiler<'c> {
             repeats: false,
             signature: place::signature(definition),
             notices: false,
+            doubtful: BTreeSet::new(),
             depth: 0,
             nullable,
             found_nullable: BTreeSet::new(),
@@ -223,6 +229,7 @@ impl<'c> Compiler<'c> {
         self.reads.append(&mut binder.reads);
         self.writes.append(&mut binder.writes);
         self.notices |= binder.notices;
+        self.doubtful.append(&mut binder.doubtful);
         *block = std::mem::take(&mut binder.block);
         done.map_err(|stop| self.located(stop, span))
     }

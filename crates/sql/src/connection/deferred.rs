@@ -1,0 +1,232 @@
+//! Constraints that are checked when a transaction ends (ISO/IEC 9075-2, constraint mode), and `SET CONSTRAINTS`.
+//!
+//! ```text
+//! statement    under a catalog that says which constraints are deferred; gives back what does not hold: a doubt
+//! SET CONSTRAINTS ... IMMEDIATE, COMMIT    what is doubtful is looked up once more
+//! ```
+
+use super::{Connection, OpenTransaction};
+use crate::catalog::{Catalog, ConstraintId, ForeignKey, Table, parts};
+use crate::lowered::{Fate, Lowered};
+use crate::parse::written::{quoted, quoted_object};
+use crate::type_rules::without_modifiers;
+use fabius_value::{Error, Result, SqlState, Value};
+use sqlparser::ast;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// More doubts about one constraint are settled by looking at the whole table.
+const SINGLE: usize = 1000;
+
+/// What `SET CONSTRAINTS` has said in a transaction: whether a constraint is deferred.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ConstraintModes {
+    all: Option<bool>,
+    each: BTreeMap<ConstraintId, bool>,
+}
+
+/// A reference that did not hold when a statement was over.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Doubt {
+    constraint: ConstraintId,
+    of: Fate,
+    /// Values of the referring columns.
+    values: Vec<Value>,
+}
+
+impl ConstraintModes {
+    /// The constraints of a catalog that are deferred.
+    pub fn deferred(&self, catalog: &Catalog) -> BTreeSet<ConstraintId> {
+        let is_deferred = |(id, initially): &(&ConstraintId, &bool)| {
+            self.each.get(id).copied().or(self.all).unwrap_or(**initially)
+        };
+        catalog.deferrable.iter().filter(is_deferred).map(|(id, _)| id.clone()).collect()
+    }
+
+    fn set(&mut self, named: Option<Vec<ConstraintId>>, is_deferred: bool) {
+        match named {
+            None => *self = ConstraintModes { all: Some(is_deferred), each: BTreeMap::new() },
+            Some(named) => self.each.extend(named.into_iter().map(|id| (id, is_deferred))),
+        }
+    }
+}
+
+impl Connection {
+    /// `SET CONSTRAINTS`; without names, of all that can be deferred.
+    pub(super) async fn set_constraints(
+        &mut self,
+        names: Option<&[ast::ObjectName]>,
+        is_deferred: bool,
+    ) -> Result<()> {
+        if self.transaction.is_none() {
+            self.warn(b"25P01", "SET CONSTRAINTS can only be used in transaction blocks");
+            return Ok(());
+        }
+        let catalog = self.catalog();
+        let mut named = names.map(|_| Vec::new());
+        for name in names.unwrap_or_default() {
+            named.get_or_insert_default().extend(deferrable_named(&catalog, name)?);
+        }
+        if !is_deferred {
+            self.settle_doubts(|id| named.as_ref().is_none_or(|named| named.contains(id))).await?;
+        }
+        if let Some(open) = &mut self.transaction {
+            open.constraint_modes.set(named, is_deferred);
+        }
+        self.catalog = None;
+        Ok(())
+    }
+
+    /// Keeps what a program has given back as doubtful until its transaction ends.
+    pub(super) fn keep_doubts(&mut self, catalog: &Catalog, lowered: &Lowered, lists: Vec<Value>) {
+        let Some(open) = &mut self.transaction else { return };
+        for (doubtful, list) in lowered.doubtful.iter().zip(lists) {
+            let (Value::List(rows), Some(table)) = (list, catalog.tables.get(&doubtful.table)) else {
+                continue;
+            };
+            let constraint = (table.oid, doubtful.constraint.clone());
+            open.doubts.extend(rows.into_iter().map(|values| Doubt {
+                constraint: constraint.clone(),
+                of: doubtful.of,
+                values,
+            }));
+        }
+    }
+
+    /// Looks once more at what did not hold.
+    ///
+    /// # Errors
+    /// `23503`
+    pub(super) async fn settle_doubts(&mut self, which: impl Fn(&ConstraintId) -> bool) -> Result<()> {
+        let Some(open) = self.transaction.as_mut().filter(|open| !open.doubts.is_empty()) else {
+            return Ok(());
+        };
+        let (doubts, rest) = open.doubts.drain(..).partition(|doubt: &Doubt| which(&doubt.constraint));
+        open.doubts = rest;
+        let mut by_constraint: BTreeMap<ConstraintId, Vec<Doubt>> = BTreeMap::new();
+        for doubt in doubts {
+            let known: &mut Vec<Doubt> = by_constraint.entry(doubt.constraint.clone()).or_default();
+            if known.last() != Some(&doubt) {
+                known.push(doubt);
+            }
+        }
+        for ((oid, name), doubts) in by_constraint {
+            let catalog = self.catalog();
+            let Some(table) = catalog.tables.values().find(|table| table.oid == oid).cloned() else {
+                continue;
+            };
+            let Some(key) = table.foreign_keys.iter().find(|key| key.name == name) else { continue };
+            match doubts.len() > SINGLE {
+                true => self.verify_reference(&table, key, None).await?,
+                false => {
+                    for doubt in &doubts {
+                        self.verify_reference(&table, key, Some(doubt)).await?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks whether a table's reference holds: for all of its rows, or for those that something doubtful is about.
+    ///
+    /// # Errors
+    /// `23503`
+    pub(crate) async fn verify_reference(
+        &mut self,
+        table: &Table,
+        key: &ForeignKey,
+        doubt: Option<&Doubt>,
+    ) -> Result<()> {
+        let pairs = key.columns.iter().zip(&key.parent_columns);
+        let mut conditions: Vec<String> =
+            key.columns.iter().map(|own| format!("c.{} IS NOT NULL", quoted(own))).collect();
+        if doubt.is_some() {
+            let meant = key.columns.iter().enumerate();
+            conditions.extend(meant.map(|(at, own)| format!("c.{} = ${}", quoted(own), at + 1)));
+        }
+        let equal: Vec<String> =
+            pairs.map(|(own, parent)| format!("p.{} = c.{}", quoted(parent), quoted(own))).collect();
+        let own: Vec<String> = key.columns.iter().map(|own| format!("c.{}::text", quoted(own))).collect();
+        let text = format!(
+            "SELECT {} FROM {} c WHERE {} AND NOT EXISTS (SELECT 1 FROM {} p WHERE {}) LIMIT 1",
+            own.join(", "),
+            quoted_object(&table.name),
+            conditions.join(" AND "),
+            quoted_object(&key.parent),
+            equal.join(" AND ")
+        );
+        let (types, values) = match doubt {
+            None => (Vec::new(), [].as_slice()),
+            Some(doubt) => {
+                let types = key.columns.iter().filter_map(|own| table.column(own));
+                (types.map(|column| without_modifiers(&column.sql_type)).collect(), doubt.values.as_slice())
+            }
+        };
+        let rows = Box::pin(self.query_rows(&text, &types, values)).await?;
+        let Some(row) = rows.first() else { return Ok(()) };
+        let values = row.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let child = &table.name.name;
+        let parent = &key.parent.name;
+        let (message, detail) = match doubt.map(|doubt| doubt.of) {
+            Some(Fate::Gone) => (
+                format!(
+                    "update or delete on table \"{parent}\" violates foreign key constraint \"{}\" on table \
+                     \"{child}\"",
+                    key.name
+                ),
+                format!(
+                    "Key ({})=({values}) is still referenced from table \"{child}\".",
+                    key.parent_columns.join(", ")
+                ),
+            ),
+            _ => (
+                format!(
+                    "insert or update on table \"{child}\" violates foreign key constraint \"{}\"",
+                    key.name
+                ),
+                format!("Key ({})=({values}) is not present in table \"{parent}\".", key.columns.join(", ")),
+            ),
+        };
+        Err(Error::new(SqlState(*b"23503"), message)
+            .with_detail(detail)
+            .with_table(&table.name.schema, child)
+            .with_constraint(&key.name))
+    }
+
+    /// Refuses a change of a table about whose rows something is doubtful.
+    ///
+    /// # Errors
+    /// `55006`
+    pub(crate) fn refuse_doubtful(&self, table: &Table) -> Result<()> {
+        let doubts = self.transaction.iter().flat_map(|open: &OpenTransaction| &open.doubts);
+        match doubts.into_iter().any(|doubt| doubt.constraint.0 == table.oid) {
+            true => Err(Error::new(
+                SqlState(*b"55006"),
+                format!("cannot ALTER TABLE \"{}\" because it has pending trigger events", table.name.name),
+            )
+            .with_hint("SET CONSTRAINTS ALL IMMEDIATE checks what is deferred now.")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The constraints that a name means.
+fn deferrable_named(catalog: &Catalog, name: &ast::ObjectName) -> Result<Vec<ConstraintId>> {
+    let (schema, name) = parts(name)?;
+    let mut known = false;
+    for candidate in catalog.candidates(schema.as_deref(), &name) {
+        let tables = catalog.tables.values().filter(|table| table.name.schema == candidate.schema);
+        let having =
+            tables.filter(|table| table.has_constraint(&name)).map(|table| (table.oid, name.clone()));
+        let (deferrable, fixed): (Vec<_>, Vec<_>) =
+            having.partition(|id| catalog.deferrable.contains_key(id));
+        known |= !fixed.is_empty();
+        if !deferrable.is_empty() {
+            return Ok(deferrable);
+        }
+    }
+    Err(match known {
+        true => Error::new(SqlState(*b"42809"), format!("constraint \"{name}\" is not deferrable")),
+        false => Error::new(SqlState(*b"42704"), format!("constraint \"{name}\" does not exist")),
+    })
+}
