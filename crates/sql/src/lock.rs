@@ -56,6 +56,8 @@ pub enum LockKey {
 /// A number that clients lock, or a pair of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AdvisoryKey {
+    /// The number of the database whose clients agree on it.
+    pub database: Oid,
     /// The first of a pair, or the upper half of a number.
     pub class: u32,
     /// The second of a pair, or the lower half of a number.

@@ -1,5 +1,6 @@
 //! What functions and catalog relations ask about the session, and the few things they may change in it.
 
+use crate::catalog::store::MAIN_DATABASE;
 use crate::catalog::{Oid, Sequence};
 use crate::lock::AdvisoryKey;
 use crate::text_format::TextStyle;
@@ -29,6 +30,8 @@ pub struct Activity {
     pub process: i32,
     /// The session's user.
     pub user: String,
+    /// The session's database: its number and name.
+    pub database: (u32, String),
     /// `application_name`
     pub application: String,
     /// `active`, `idle`, `idle in transaction`, `idle in transaction (aborted)`.
@@ -132,6 +135,11 @@ pub trait SessionFacts: Send + Sync {
     /// The database's name.
     fn database(&self) -> String {
         "fabius".into()
+    }
+
+    /// All databases: numbers and names.
+    fn databases(&self) -> Vec<(u32, String)> {
+        vec![(MAIN_DATABASE, self.database())]
     }
 
     /// Schemas that unqualified names are looked for in, in order.

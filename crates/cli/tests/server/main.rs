@@ -6,7 +6,7 @@ mod cluster_histories;
 mod cluster_tls;
 mod cluster_writes;
 mod cursors;
-mod database_names;
+mod databases;
 mod every_shape;
 mod failover;
 mod histories;

@@ -100,7 +100,7 @@ pub const KNOWN: &[Known] = &[
         how: How::NotGenerated,
     },
     Known {
-        what: "the order of sets of groups",
+        what: "the order of sets of groups, and which of them come first within another query",
         why: "PostgreSQL 15 takes a key that a condition makes equal to a constant for sorted, its nulls included",
         how: How::Tolerated,
     },

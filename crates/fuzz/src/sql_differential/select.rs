@@ -100,7 +100,13 @@ impl Generator<'_> {
 
     /// A query sorted by all of its columns, with a limit: its rows are determined.
     pub fn first_rows(&mut self, types: &[ValueType], rows: usize) -> (Node, Vec<Output>) {
-        let (query, outputs) = self.query_that(Some(types), Ending::Open);
+        // PostgreSQL takes keys of sets that a condition makes equal to a constant for sorted.
+        let (query, outputs) = loop {
+            let found = self.query_that(Some(types), Ending::Open);
+            if !found.0.has_sets() {
+                break found;
+            }
+        };
         let mut keys = Vec::new();
         for at in 1..=outputs.len() {
             keys.push(format!("{at}{}", self.one_of(&DIRECTIONS)));

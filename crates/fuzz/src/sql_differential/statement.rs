@@ -157,8 +157,7 @@ impl Statement {
                 None => break,
             }
         }
-        let sql = self.node.sql();
-        if ["ROLLUP (", "CUBE (", "GROUPING SETS ("].iter().any(|word| sql.contains(word)) {
+        if self.node.has_sets() {
             determined.keys.clear();
         }
         determined.keys_only = has_limit;

@@ -155,6 +155,12 @@ impl Node {
         sql
     }
 
+    /// Whether there are sets of groups in it.
+    pub fn has_sets(&self) -> bool {
+        let sql = self.sql();
+        ["ROLLUP (", "CUBE (", "GROUPING SETS ("].iter().any(|word| sql.contains(word))
+    }
+
     /// The SQL of it with some of its values as parameters: every value that is the same is the same parameter, so that
     /// what has to be the same expression in two places stays so.
     pub fn sql_with_parameters(&self, mut is_parameter: impl FnMut() -> bool) -> (String, Vec<Literal>) {

@@ -18,8 +18,6 @@ const NEGOTIATIONS_MAX: usize = 4;
 const TLS_HANDSHAKE: u8 = 0x16;
 /// Lengths of secrets: up to version 3.0 of the protocol, and from 3.2 on.
 const SECRET_BYTES: (usize, usize) = (4, 32);
-/// Names of databases that every PostgreSQL has, where tools connect to before they know others: the one database too.
-const OTHER_NAMES: [&str; 2] = ["postgres", "template1"];
 /// Options of the startup packet that begin so are for the protocol, not for the session.
 const PROTOCOL_OPTION: &str = "_pq_.";
 
@@ -64,7 +62,7 @@ pub(super) async fn begin(socket: &mut Socket, shared: &Arc<Shared>) -> Outcome<
     let secret_bytes = if minor == 2 { SECRET_BYTES.1 } else { SECRET_BYTES.0 };
     let session = enter(shared, &wishes.user, secret_bytes)?;
     // From here on the session has to be taken out again, whatever happens.
-    match greet(socket, shared, &wishes, &session) {
+    match greet(socket, shared, &wishes, &session).await {
         Ok(sql) => Ok(Some(Begun { sql, session })),
         Err(error) => {
             shared.registry.leave(&session);
@@ -201,7 +199,7 @@ fn enter(shared: &Shared, user: &str, secret_bytes: usize) -> Outcome<Arc<Sessio
 }
 
 /// Makes the session, and tells the client what it is.
-fn greet(
+async fn greet(
     socket: &mut Socket,
     shared: &Shared,
     wishes: &Wishes,
@@ -210,12 +208,9 @@ fn greet(
     let configuration = &shared.configuration;
     // Clients that name no database mean the one there is; PostgreSQL's would mean the user's name.
     let database = wishes.database.as_deref().unwrap_or(&configuration.database);
-    if database != configuration.database && !OTHER_NAMES.contains(&database) {
-        return Err(Error::new(SqlState(*b"3D000"), format!("database \"{database}\" does not exist"))
-            .with_hint(format!("the database is \"{}\"", configuration.database)));
-    }
+    let database = shared.sql.database_named(database).await?;
     let process = i32::try_from(session.process).unwrap_or(i32::MAX);
-    let mut sql = Connection::numbered(shared.sql.clone(), &wishes.user, process);
+    let mut sql = Connection::to(shared.sql.clone(), database, &wishes.user, process);
     for (name, time) in [
         ("statement_timeout", configuration.statement_timeout),
         ("idle_in_transaction_session_timeout", configuration.idle_in_transaction_session_timeout),

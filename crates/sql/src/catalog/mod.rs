@@ -38,6 +38,8 @@ pub struct ObjectName {
 /// Everything that is defined, at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
+    /// The number of the database that it is of.
+    pub database: Oid,
     /// Two catalogs with the same version say the same.
     pub version: u64,
     /// Another one for each catalog that was ever committed; empty for those of earlier versions.

@@ -5,6 +5,7 @@ use crate::sql_type::Enumeration;
 use fabius_program::syntax::tree::{Definition, ProcedureDefinition};
 use fabius_value::{Error, Result, SqlState, Value};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The table that holds the catalog; no SQL name reaches it.
@@ -18,7 +19,9 @@ const TOKEN_ROW: i64 = i64::MIN;
 const FORMAT: i64 = 1;
 /// The first number of an object that a user made, as in PostgreSQL.
 pub const FIRST_OID: Oid = 16_384;
-/// The number of the schema `public`, as in PostgreSQL.
+/// The number of the main database, which is there from the beginning.
+pub const MAIN_DATABASE: Oid = 5;
+/// The number of the schema `public` of the main database, as in PostgreSQL.
 pub const PUBLIC_OID: Oid = 2200;
 
 /// Something that is defined.
@@ -42,6 +45,10 @@ pub enum Object {
     Comment(Oid, u16, String),
     /// An extension.
     Extension(Oid, String),
+    /// A database besides the main one.
+    Database(Oid, String),
+    /// An object of such a database.
+    Within(Oid, Box<Object>),
 }
 
 /// One object that is made, replaced or gone.
@@ -57,7 +64,8 @@ impl Object {
     /// The number of its row.
     fn row(&self) -> i64 {
         match self {
-            Object::Schema(oid, _) | Object::Extension(oid, _) => i64::from(*oid),
+            Object::Schema(oid, _) | Object::Extension(oid, _) | Object::Database(oid, _) => i64::from(*oid),
+            Object::Within(_, object) => object.row(),
             Object::Table(table) => i64::from(table.oid),
             Object::View(view) => i64::from(view.oid),
             Object::Sequence(sequence) => i64::from(sequence.oid),
@@ -92,11 +100,16 @@ impl Change {
 }
 
 impl Catalog {
-    /// A catalog with nothing in it but the schema `public`.
+    /// A main database's catalog with nothing in it but the schema `public`.
     pub fn empty() -> Catalog {
-        let mut catalog = Catalog { search_path: vec!["public".into()], ..Catalog::default() };
+        let mut catalog = Catalog::of(MAIN_DATABASE);
         catalog.schemas.insert("public".into(), PUBLIC_OID);
         catalog
+    }
+
+    /// A database's catalog with nothing in it.
+    pub fn of(database: Oid) -> Catalog {
+        Catalog { database, search_path: vec!["public".into()], ..Catalog::default() }
     }
 
     /// Makes a change. The caller gives the catalog a new version.
@@ -124,6 +137,8 @@ impl Catalog {
                 self.domains.insert(domain.name.clone(), Arc::new(domain));
             }
             Some(Object::Comment(oid, column, text)) => drop(self.comments.insert((oid, column), text)),
+            // What is of all databases, or of another.
+            Some(Object::Database(..) | Object::Within(..)) => {}
         }
     }
 
@@ -171,18 +186,47 @@ impl Catalog {
             .unwrap_or(FIRST_OID)
     }
 
-    /// Reads a catalog from the rows of [`TABLE`].
+    /// Its objects' rows, but for those of its number.
+    pub fn rows(&self) -> Vec<i64> {
+        let comments = self.comments.keys().map(|(oid, column)| comment_row(*oid, *column));
+        let oids = self.schemas.values().chain(self.extensions.values()).copied();
+        let oids = oids.chain(self.tables.values().map(|table| table.oid));
+        let oids = oids.chain(self.views.values().map(|view| view.oid));
+        let oids = oids.chain(self.sequences.values().map(|sequence| sequence.oid));
+        let oids = oids.chain(self.functions.values().flatten().map(|function| function.oid));
+        let oids = oids.chain(self.enumerations.values().map(|of| of.oid));
+        let oids = oids.chain(self.domains.values().map(|domain| domain.oid));
+        oids.map(i64::from).chain(comments).collect()
+    }
+}
+
+/// The catalogs of all databases.
+#[derive(Debug, Default)]
+pub struct Catalogs {
+    /// See [`Catalog::token`].
+    pub token: String,
+    /// By number: the name, which the main database does not have here, and the catalog.
+    pub databases: BTreeMap<Oid, (Option<String>, Catalog)>,
+}
+
+impl Catalogs {
+    fn with(&mut self, database: Oid) -> &mut (Option<String>, Catalog) {
+        self.databases.entry(database).or_insert_with(|| (None, Catalog::of(database)))
+    }
+
+    /// Reads them from the rows of [`TABLE`].
     ///
     /// # Errors
     /// `XX001` for rows that cannot be read, `0A000` for those of a newer version.
-    pub fn read(rows: Vec<Vec<Value>>) -> Result<Catalog> {
-        let mut catalog = Catalog::empty();
+    pub fn read(rows: Vec<Vec<Value>>) -> Result<Catalogs> {
+        let mut all = Catalogs::default();
+        all.databases.insert(MAIN_DATABASE, (None, Catalog::empty()));
         for row in rows {
             let [Value::BigInt(number), Value::Text(body)] = row.as_slice() else {
                 return Err(Error::new(SqlState::DATA_CORRUPTED, "the catalog's table has other columns"));
             };
             if *number == TOKEN_ROW {
-                catalog.token = body.clone();
+                all.token = body.clone();
                 continue;
             }
             if *number == FORMAT_ROW {
@@ -196,9 +240,27 @@ impl Catalog {
                 Error::new(SqlState::DATA_CORRUPTED, "a row of the catalog cannot be read")
                     .with_detail(format!("row {number}: {error}"))
             })?;
-            catalog.apply(&Change { row: *number, object: Some(object) });
+            let (database, object) = match object {
+                Object::Database(oid, name) => {
+                    all.with(oid).0 = Some(name);
+                    continue;
+                }
+                Object::Within(database, object) => (database, *object),
+                object => (MAIN_DATABASE, object),
+            };
+            all.with(database).1.apply(&Change { row: *number, object: Some(object) });
         }
-        Ok(catalog)
+        all.databases.retain(|oid, (name, _)| *oid == MAIN_DATABASE || name.is_some());
+        for (_, catalog) in all.databases.values_mut() {
+            catalog.token.clone_from(&all.token);
+        }
+        Ok(all)
+    }
+
+    /// The greatest number that anything has.
+    pub fn last_oid(&self) -> Oid {
+        let last = self.databases.iter().map(|(oid, (_, catalog))| catalog.last_oid().max(*oid));
+        last.max().unwrap_or(FIRST_OID)
     }
 }
 
@@ -239,11 +301,11 @@ pub fn is_newest(row: &Value, token: &str) -> bool {
     }
 }
 
-/// The arguments of [`change_program`]; `token` is one that no catalog has had.
+/// The arguments of [`change_program`], for changes that are made in a database; `token` is one that no catalog has had.
 ///
 /// # Errors
 /// `54000` for an object that is too large.
-pub fn change_arguments(changes: &[Change], token: String) -> Result<Vec<Value>> {
+pub fn change_arguments(changes: &[Change], database: Oid, token: String) -> Result<Vec<Value>> {
     let mut puts = vec![
         vec![Value::BigInt(FORMAT_ROW), Value::Text(FORMAT.to_string())],
         vec![Value::BigInt(TOKEN_ROW), Value::Text(token)],
@@ -253,7 +315,14 @@ pub fn change_arguments(changes: &[Change], token: String) -> Result<Vec<Value>>
         match &change.object {
             None => gone.push(vec![Value::BigInt(change.row)]),
             Some(object) => {
-                let body = serde_json::to_string(object).map_err(|error| {
+                let within = match object {
+                    Object::Database(..) | Object::Within(..) => None,
+                    object if database != MAIN_DATABASE => {
+                        Some(Object::Within(database, Box::new(object.clone())))
+                    }
+                    _ => None,
+                };
+                let body = serde_json::to_string(within.as_ref().unwrap_or(object)).map_err(|error| {
                     Error::new(SqlState::PROGRAM_LIMIT, "the object cannot be stored")
                         .with_detail(error.to_string())
                 })?;

@@ -114,12 +114,17 @@ impl Connection {
             let Some(table) = catalog.tables.values().find(|table| table.oid == oid).cloned() else {
                 continue;
             };
-            let Some(key) = table.foreign_keys.iter().find(|key| key.name == name) else { continue };
-            match doubts.len() > SINGLE {
-                true => self.verify_reference(&table, key, None).await?,
-                false => {
+            match table.foreign_keys.iter().find(|key| key.name == name) {
+                Some(key) if doubts.len() <= SINGLE => {
                     for doubt in &doubts {
                         self.verify_reference(&table, key, Some(doubt)).await?;
+                    }
+                }
+                Some(key) => self.verify_reference(&table, key, None).await?,
+                // It has another name by now.
+                None => {
+                    for key in &table.foreign_keys {
+                        self.verify_reference(&table, key, None).await?;
                     }
                 }
             }

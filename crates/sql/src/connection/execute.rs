@@ -226,6 +226,8 @@ impl Connection {
             | Command::CreateDomain { .. }
             | Command::AlterDomain { .. }
             | Command::DropDomain { .. }
+            | Command::CreateDatabase { .. }
+            | Command::ChangeDatabase { .. }
             | Command::CreateExtension(..)
             | Command::DropExtension { .. } => {
                 let (patience, memory) = (self.recall.clone(), self.memory.clone());

@@ -4,7 +4,7 @@ use super::advisory::{AdvisoryLock, AdvisoryLocks};
 use super::listed::Listed;
 use super::sql_database::SqlDatabase;
 use crate::catalog::{Catalog, Oid, Sequence};
-use crate::lock::{LockKey, owner_of};
+use crate::lock::{AdvisoryKey, LockKey, owner_of};
 use crate::session_facts::{
     Activity, HeldLock, ListedCursor, ListedStatement, LockedThing, SessionFacts, Setting, Waiting,
 };
@@ -21,6 +21,8 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 /// A session as its queries see it.
 pub(super) struct Facts {
     pub database: Arc<SqlDatabase>,
+    /// The database's number, and its name.
+    pub within: (Oid, String),
     pub user: String,
     pub process: i32,
     pub now: Mutex<Now>,
@@ -103,6 +105,11 @@ impl Facts {
 }
 
 impl Facts {
+    /// An advisory lock of the session's database.
+    fn here(&self, lock: AdvisoryLock) -> AdvisoryLock {
+        AdvisoryLock { key: AdvisoryKey { database: self.within.0, ..lock.key }, ..lock }
+    }
+
     /// The session's advisory locks, to take some.
     fn advisory_locks(&self) -> Result<MutexGuard<'_, AdvisoryLocks>> {
         if self.database.is_standby() {
@@ -117,18 +124,19 @@ impl Facts {
 /// Tables of the storage as SQL knows them.
 struct Tables<'d> {
     database: &'d SqlDatabase,
-    catalog: Arc<Catalog>,
+    catalogs: Vec<Arc<Catalog>>,
 }
 
 impl Tables<'_> {
     fn of(database: &SqlDatabase) -> Tables<'_> {
-        Tables { database, catalog: database.catalog(&[]) }
+        Tables { database, catalogs: database.all_catalogs() }
     }
 
     fn oid(&self, table: TableId) -> Option<Oid> {
         let definitions = self.database.database().definitions();
         let storage = &definitions.table(table).schema().name;
-        self.catalog.tables.values().find(|table| table.storage == *storage).map(|table| table.oid)
+        let mut tables = self.catalogs.iter().flat_map(|catalog| catalog.tables.values());
+        tables.find(|table| table.storage == *storage).map(|table| table.oid)
     }
 }
 
@@ -144,7 +152,11 @@ impl SessionFacts for Facts {
     }
 
     fn database(&self) -> String {
-        self.database.name().to_string()
+        self.within.1.clone()
+    }
+
+    fn databases(&self) -> Vec<(Oid, String)> {
+        self.database.databases()
     }
 
     fn search_path(&self) -> Vec<String> {
@@ -250,15 +262,15 @@ impl SessionFacts for Facts {
     }
 
     fn take_advisory(&self, lock: AdvisoryLock) -> Result<bool> {
-        Ok(self.advisory_locks()?.take(&self.database.locks, self.process, lock))
+        Ok(self.advisory_locks()?.take(&self.database.locks, self.process, self.here(lock)))
     }
 
     fn wait_for_advisory(&self, lock: AdvisoryLock) -> Result<()> {
-        self.advisory_locks()?.take_or_stop(&self.database.locks, self.process, lock)
+        self.advisory_locks()?.take_or_stop(&self.database.locks, self.process, self.here(lock))
     }
 
     fn give_back_advisory(&self, lock: AdvisoryLock) -> bool {
-        self.advisory.lock().give_back(&self.database.locks, self.process, lock)
+        self.advisory.lock().give_back(&self.database.locks, self.process, self.here(lock))
     }
 
     fn give_back_all_advisory(&self) {

@@ -78,6 +78,7 @@ pub use prepared::{KeptStatement, Prepared};
 pub use sql_database::{MemoryBounds, SqlDatabase};
 pub use transaction::aborted;
 
+use crate::catalog::store::MAIN_DATABASE;
 use crate::catalog::store::{Change, Object};
 use crate::catalog::{Catalog, Oid};
 use crate::copy::copying::Copying;
@@ -222,17 +223,24 @@ impl Connection {
         Connection::numbered(database, user, process)
     }
 
-    /// A connection of a user with a number that it is known by, which no other connection of the database has.
+    /// A connection of a user with a number that it is known by, which no other connection has, to the main database.
     pub fn numbered(database: Arc<SqlDatabase>, user: &str, process: i32) -> Connection {
+        let main = (MAIN_DATABASE, database.name().to_string());
+        Connection::to(database, main, user, process)
+    }
+
+    /// As [`Connection::numbered`], to the database of a number and name.
+    pub fn to(database: Arc<SqlDatabase>, within: (Oid, String), user: &str, process: i32) -> Connection {
         let facts = Facts {
             database: database.clone(),
+            within: within.clone(),
             user: user.to_string(),
             process,
             now: Mutex::default(),
             advisory: Mutex::default(),
             listed: Arc::default(),
         };
-        let presence = Arc::new(Presence::new(process, user, clock::now_us()));
+        let presence = Arc::new(Presence::new(process, user, within, clock::now_us()));
         database.sessions.lock().insert(process, presence.clone());
         let memory = database.session_memory();
         let settings = Settings::new(user, database.is_standby());
@@ -270,6 +278,11 @@ impl Connection {
     /// The database.
     pub fn database(&self) -> &Arc<SqlDatabase> {
         &self.database
+    }
+
+    /// The number of the database that it is connected to.
+    pub(crate) fn within(&self) -> Oid {
+        self.facts.within.0
     }
 
     /// The connection's user.
@@ -328,11 +341,12 @@ impl Connection {
             return catalog.clone();
         }
         let path = self.settings.search_path(&self.user);
-        let mut shared = self.database.catalog(&path);
+        let mut shared = self.database.catalog(self.within(), &path);
         let changes = self.transaction.as_ref().map(|open| open.changes.as_slice()).unwrap_or_default();
         let catalog = if changes.is_empty() && self.temporary.is_empty() {
             if let Some(open) = self.transaction.as_ref().filter(|_| !shared.deferrable.is_empty()) {
-                shared = self.database.catalog_deferring(&path, open.constraint_modes.deferred(&shared));
+                let deferred = open.constraint_modes.deferred(&shared);
+                shared = self.database.catalog_deferring(self.within(), &path, deferred);
             }
             shared
         } else {

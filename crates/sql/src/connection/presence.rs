@@ -2,6 +2,7 @@
 
 use super::TransactionStatus;
 use super::prepared::Prepared;
+use crate::catalog::Oid;
 use crate::session_facts::{Activity, Waiting};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 pub(super) struct Presence {
     pub process: i32,
     user: String,
+    pub database: (Oid, String),
     connected_us: i64,
     now: Mutex<Doing>,
 }
@@ -27,7 +29,7 @@ struct Doing {
 
 impl Presence {
     /// A connection that begins now.
-    pub fn new(process: i32, user: &str, now_us: i64) -> Presence {
+    pub fn new(process: i32, user: &str, database: (Oid, String), now_us: i64) -> Presence {
         let doing = Doing {
             application: String::new(),
             statement: None,
@@ -36,7 +38,7 @@ impl Presence {
             changed_us: now_us,
             rest: Some(TransactionStatus::Idle),
         };
-        Presence { process, user: user.to_string(), connected_us: now_us, now: Mutex::new(doing) }
+        Presence { process, user: user.to_string(), database, connected_us: now_us, now: Mutex::new(doing) }
     }
 
     /// A statement begins, in a transaction that began then.
@@ -78,6 +80,7 @@ impl Presence {
         Activity {
             process: self.process,
             user: self.user.clone(),
+            database: self.database.clone(),
             application: now.application.clone(),
             state: state.into(),
             query: now.statement.as_ref().map(|prepared| prepared.text.clone()).unwrap_or_default(),

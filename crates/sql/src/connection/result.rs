@@ -288,7 +288,8 @@ impl Connection {
         running: &Running,
         most: (usize, usize),
     ) -> Result<RowStream> {
-        let source = TransactionRows::new(&self.database, running, query, self.transaction.as_mut()).await?;
+        let place = (&self.database, self.within());
+        let source = TransactionRows::new(place, running, query, self.transaction.as_mut()).await?;
         let most = if source.stands() { most } else { (usize::MAX, usize::MAX) };
         let mut first = HeldRows::new(self.holding());
         let mut rest = query.run(parameters, Arc::new(source), &self.memory).await?;

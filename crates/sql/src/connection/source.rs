@@ -6,7 +6,7 @@
 use super::row_lock::{submit_locking, unless_waited};
 use super::sql_database::SqlDatabase;
 use super::transaction::{OpenTransaction, Running, ended};
-use crate::catalog::{ObjectName, ROW_NUMBER};
+use crate::catalog::{ObjectName, Oid, ROW_NUMBER};
 use crate::query::row_source::Bound;
 use crate::query::{QueryPlan, RowSource, TableScan};
 use async_trait::async_trait;
@@ -29,6 +29,8 @@ pub(super) const SMALL_BYTES: usize = 4 << 20;
 /// What a transaction sees.
 pub(super) struct TransactionRows {
     database: Arc<SqlDatabase>,
+    /// The number of the database.
+    within: Oid,
     running: Running,
     /// The rows of its seq, while it only reads: scans need not be held then.
     stand: Option<Arc<ReaderStandpoint>>,
@@ -41,7 +43,7 @@ pub(super) struct TransactionRows {
 impl TransactionRows {
     /// What the transaction sees as a query begins.
     pub(super) async fn new(
-        database: &Arc<SqlDatabase>,
+        (database, within): (&Arc<SqlDatabase>, Oid),
         running: &Running,
         query: &QueryPlan,
         open: Option<&mut OpenTransaction>,
@@ -66,6 +68,7 @@ impl TransactionRows {
         let reads_nothing = query.reads.is_empty();
         Ok(TransactionRows {
             database: database.clone(),
+            within,
             running: running.clone(),
             stand,
             reads_nothing,
@@ -289,7 +292,7 @@ impl RowSource for TransactionRows {
     }
 
     async fn sequence(&self, name: &ObjectName) -> Result<(i64, bool)> {
-        let catalog = self.database.catalog(std::slice::from_ref(&name.schema));
+        let catalog = self.database.catalog(self.within, std::slice::from_ref(&name.schema));
         match catalog.sequences.get(name) {
             Some(sequence) => self.database.sequences.last(sequence).await,
             None => Ok((1, false)),

@@ -3,6 +3,7 @@
 use super::plan_cache::PlanCache;
 use super::presence::Presence;
 use crate::catalog::store::{self, Change};
+use crate::catalog::store::{Catalogs, MAIN_DATABASE, Object};
 use crate::catalog::{Catalog, ConstraintId, Oid};
 use crate::closed_tables::{self, ClosedTables};
 use crate::lock::{LockKey, LockTable, Owner, owner_of};
@@ -26,7 +27,7 @@ type Interrupter = Box<dyn Fn(i32, bool) -> bool + Send + Sync>;
 /// A database with its SQL catalog. Shared by all connections.
 pub struct SqlDatabase {
     database: Arc<Database>,
-    catalog: RwLock<Shared>,
+    catalogs: RwLock<BTreeMap<Oid, Shared>>,
     /// The version of what is committed: looked at before each statement.
     version: AtomicU64,
     /// The last version that any catalog has.
@@ -86,10 +87,22 @@ impl Default for MemoryBounds {
     }
 }
 
-/// What is committed, and the same along other search paths, and where constraints are deferred.
+/// What is committed of a database, and the same along other search paths, and where constraints are deferred.
 struct Shared {
+    /// The database's name, unless it is the main one.
+    name: Option<String>,
     committed: Arc<Catalog>,
     along: HashMap<(Vec<String>, BTreeSet<ConstraintId>), Arc<Catalog>>,
+}
+
+/// Names by which clients that do not know better mean the main database.
+const OTHER_NAMES: [&str; 2] = ["postgres", "template1"];
+
+impl Shared {
+    fn new(name: Option<String>, catalog: Catalog, versions: &AtomicU64) -> Shared {
+        let version = versions.fetch_add(1, Relaxed) + 1;
+        Shared { name, committed: Arc::new(Catalog { version, ..catalog }), along: HashMap::new() }
+    }
 }
 
 impl SqlDatabase {
@@ -113,11 +126,10 @@ impl SqlDatabase {
         if database.is_replicated() {
             define_once(&database, closed_tables::TABLE, &closed_tables::table_definition())?;
         }
-        let mut catalog = Catalog::read(database.rows(store::TABLE)?)?;
-        catalog.version = 1;
+        let catalogs = Catalogs::read(database.rows(store::TABLE)?)?;
         if !database.is_replicated() {
             // In a cluster they may be those of a transaction that goes on at another node.
-            drop_unnamed_storage(&database, &catalog)?;
+            drop_unnamed_storage(&database, &catalogs)?;
         }
         let change = database.statement(&store::change_program()?)?;
         let newest = database.statement(&store::procedure(&format!(
@@ -130,14 +142,17 @@ impl SqlDatabase {
         let closed = database.is_replicated().then(|| ClosedTables::new(database.clone())).transpose()?;
         let sequences = Sequences::new(database.clone())?;
         let (oids, storages) =
-            (AtomicU32::new(catalog.last_oid() + 1), AtomicU64::new(last_storage(&database) + 1));
+            (AtomicU32::new(catalogs.last_oid() + 1), AtomicU64::new(last_storage(&database) + 1));
         let beneath = database.clone();
         // Locks, and what names mean, are in the memory of the node that leads.
         database.hand_in_where_it_leads();
+        let versions = AtomicU64::new(1);
+        let shared = catalogs.databases.into_iter();
+        let shared = shared.map(|(oid, (name, catalog))| (oid, Shared::new(name, catalog, &versions)));
         Ok(Arc::new(SqlDatabase {
-            catalog: RwLock::new(Shared { committed: Arc::new(catalog), along: HashMap::new() }),
+            catalogs: RwLock::new(shared.collect()),
             version: AtomicU64::new(1),
-            versions: AtomicU64::new(1),
+            versions,
             oids,
             storages,
             processes: AtomicI32::new(1),
@@ -168,17 +183,17 @@ impl SqlDatabase {
         let _ = self.interrupter.set(Box::new(interrupter));
     }
 
-    pub(super) fn interrupt(&self, process: i32, ends: bool) -> bool {
+    pub(crate) fn interrupt(&self, process: i32, ends: bool) -> bool {
         self.interrupter.get().is_some_and(|interrupter| interrupter(process, ends))
     }
 
-    /// Says what the database is called, which is `fabius` otherwise.
+    /// Says what the main database is called, which is `fabius` otherwise.
     pub fn call_it(&self, name: &str) {
         // Whoever serves the database says so once.
         let _ = self.name.set(name.to_string());
     }
 
-    /// What the database is called.
+    /// What the main database is called.
     pub(crate) fn name(&self) -> &str {
         self.name.get().map_or("fabius", String::as_str)
     }
@@ -240,19 +255,23 @@ impl SqlDatabase {
         format!("{}{number}", table[..end].replace('`', "_"))
     }
 
-    /// The committed catalog along a search path.
-    pub(super) fn catalog(&self, search_path: &[String]) -> Arc<Catalog> {
-        self.catalog_deferring(search_path, BTreeSet::new())
+    /// A database's committed catalog along a search path.
+    pub(crate) fn catalog(&self, database: Oid, search_path: &[String]) -> Arc<Catalog> {
+        self.catalog_deferring(database, search_path, BTreeSet::new())
     }
 
-    /// The committed catalog along a search path, for transactions in which these constraints are deferred.
+    /// A database's committed catalog along a search path, for transactions in which these constraints are deferred.
+    /// There is nothing in it if the database is gone.
     pub(super) fn catalog_deferring(
         &self,
+        database: Oid,
         search_path: &[String],
         deferred: BTreeSet<ConstraintId>,
     ) -> Arc<Catalog> {
+        let gone = || Arc::new(Catalog { version: self.new_version(), ..Catalog::of(database) });
         let key = {
-            let shared = self.catalog.read();
+            let catalogs = self.catalogs.read();
+            let Some(shared) = catalogs.get(&database) else { return gone() };
             if shared.committed.search_path == search_path && deferred.is_empty() {
                 return shared.committed.clone();
             }
@@ -262,7 +281,8 @@ impl SqlDatabase {
             }
             key
         };
-        let mut shared = self.catalog.write();
+        let mut catalogs = self.catalogs.write();
+        let Some(shared) = catalogs.get_mut(&database) else { return gone() };
         let catalog = Arc::new(Catalog {
             version: self.new_version(),
             search_path: search_path.to_vec(),
@@ -326,15 +346,20 @@ impl SqlDatabase {
         if self.settings.swap(settings, Relaxed) != settings {
             self.sequences.forget();
         }
-        if store::is_newest(token, &self.catalog.read().committed.token) {
+        let is_newest = |main: &Shared| store::is_newest(token, &main.committed.token);
+        if self.catalogs.read().get(&MAIN_DATABASE).is_some_and(is_newest) {
             return Ok(());
         }
-        // Read while nobody else replaces it, so that it never goes back.
-        self.replace(|_| {
-            let catalog = Catalog::read(self.database.rows(store::TABLE)?)?;
-            self.oids.fetch_max(catalog.last_oid() + 1, Relaxed);
+        // Read while nobody else replaces them, so that they never go back.
+        self.replace(|catalogs| {
+            let read = Catalogs::read(self.database.rows(store::TABLE)?)?;
+            self.oids.fetch_max(read.last_oid() + 1, Relaxed);
             self.storages.fetch_max(last_storage(&self.database) + 1, Relaxed);
-            Ok(catalog)
+            let shared = read.databases.into_iter();
+            *catalogs = shared
+                .map(|(oid, (name, catalog))| (oid, Shared::new(name, catalog, &self.versions)))
+                .collect();
+            Ok(())
         })
     }
 
@@ -346,34 +371,108 @@ impl SqlDatabase {
         self.locks.release(owner, keys);
     }
 
-    /// Changes are committed: from now on everybody sees them.
-    pub(super) fn publish(&self, changes: &[Change]) {
-        let published = self.replace(|committed| {
-            let mut catalog = committed.clone();
-            changes.iter().for_each(|change| catalog.apply(change));
-            Ok(catalog)
+    /// Changes that were made in a database are committed: from now on everybody sees them.
+    pub(super) fn publish(&self, database: Oid, changes: &[Change]) {
+        let published = self.replace(|catalogs| {
+            let mut changed: BTreeMap<Oid, Catalog> = BTreeMap::new();
+            for change in changes {
+                let (within, change) = match &change.object {
+                    Some(Object::Database(oid, name)) => {
+                        match catalogs.get_mut(oid) {
+                            Some(shared) => shared.name = Some(name.clone()),
+                            None => {
+                                let shared =
+                                    Shared::new(Some(name.clone()), Catalog::of(*oid), &self.versions);
+                                catalogs.insert(*oid, shared);
+                            }
+                        }
+                        continue;
+                    }
+                    Some(Object::Within(oid, object)) => {
+                        (*oid, Change { row: change.row, object: Some((**object).clone()) })
+                    }
+                    _ => (database, change.clone()),
+                };
+                if change.object.is_none()
+                    && let Ok(oid) = Oid::try_from(change.row)
+                    && catalogs.get(&oid).is_some_and(|shared| shared.name.is_some())
+                {
+                    catalogs.remove(&oid);
+                    continue;
+                }
+                let Some(shared) = catalogs.get(&within) else { continue };
+                changed.entry(within).or_insert_with(|| (*shared.committed).clone()).apply(&change);
+            }
+            for (oid, catalog) in changed {
+                let Some(shared) = catalogs.get_mut(&oid) else { continue };
+                *shared = Shared::new(shared.name.take(), catalog, &self.versions);
+            }
+            Ok(())
         });
         debug_assert!(published.is_ok(), "nothing is read for it");
     }
 
-    fn replace(&self, next: impl FnOnce(&Catalog) -> Result<Catalog>) -> Result<()> {
-        let mut shared = self.catalog.write();
-        let mut catalog = next(&shared.committed)?;
-        catalog.version = self.new_version();
-        let version = catalog.version;
-        shared.committed = Arc::new(catalog);
-        shared.along.clear();
-        self.version.store(version, Release);
-        drop(shared);
+    fn replace(&self, next: impl FnOnce(&mut BTreeMap<Oid, Shared>) -> Result<()>) -> Result<()> {
+        let mut catalogs = self.catalogs.write();
+        next(&mut catalogs)?;
+        self.version.store(self.new_version(), Release);
+        drop(catalogs);
         self.plans.clear();
         self.scans.lock().clear();
         Ok(())
     }
 
-    /// Whether the committed catalog has a table with its rows in this table of the storage.
+    /// All databases: numbers and names.
+    pub(super) fn databases(&self) -> Vec<(Oid, String)> {
+        let catalogs = self.catalogs.read();
+        let name = |shared: &Shared| shared.name.clone().unwrap_or_else(|| self.name().to_string());
+        catalogs.iter().map(|(oid, shared)| (*oid, name(shared))).collect()
+    }
+
+    /// The connections to a database: their numbers.
+    pub(crate) fn sessions_of(&self, database: Oid) -> Vec<i32> {
+        let sessions = self.sessions.lock();
+        let of = sessions.values().filter(|presence| presence.database.0 == database);
+        of.map(|presence| presence.process).collect()
+    }
+
+    /// The committed catalogs of all databases.
+    pub(super) fn all_catalogs(&self) -> Vec<Arc<Catalog>> {
+        self.catalogs.read().values().map(|shared| shared.committed.clone()).collect()
+    }
+
+    /// The number and the name of the database that a name means.
+    ///
+    /// # Errors
+    /// `3D000` if there is none; in a cluster, why the node has stopped.
+    pub async fn database_named(&self, name: &str) -> Result<(Oid, String)> {
+        let known = || {
+            let found = self.known_database(name)?;
+            self.databases().into_iter().find(|(oid, _)| *oid == found)
+        };
+        if let Some(found) = known() {
+            return Ok(found);
+        }
+        // It may have been made at another node.
+        self.come_up_to_date(false).await?;
+        known().ok_or_else(|| {
+            let names = self.databases().into_iter().map(|(_, name)| format!("\"{name}\""));
+            Error::new(SqlState(*b"3D000"), format!("database \"{name}\" does not exist"))
+                .with_hint(format!("there are {}", names.collect::<Vec<_>>().join(", ")))
+        })
+    }
+
+    /// The number of the database that a name means here.
+    pub(crate) fn known_database(&self, name: &str) -> Option<Oid> {
+        let found = self.databases().into_iter().find(|(_, known)| known == name);
+        found.map(|(oid, _)| oid).or_else(|| OTHER_NAMES.contains(&name).then_some(MAIN_DATABASE))
+    }
+
+    /// Whether a committed catalog has a table with its rows in this table of the storage.
     pub(super) fn is_named(&self, storage: &str) -> bool {
-        let shared = self.catalog.read();
-        shared.committed.tables.values().any(|table| table.storage == storage)
+        let catalogs = self.catalogs.read();
+        let mut tables = catalogs.values().flat_map(|shared| shared.committed.tables.values());
+        tables.any(|table| table.storage == storage)
     }
 
     /// Keeps others with the same key from committing changes of the catalog meanwhile: whether a key is new is
@@ -390,9 +489,13 @@ impl SqlDatabase {
         Ok(CommitAlone { database: self, key: key.to_string() })
     }
 
-    /// The program that writes changes of the catalog, and its arguments.
-    pub(super) fn change(&self, changes: &[Change]) -> Result<(Arc<Statement>, Vec<fabius_value::Value>)> {
-        Ok((self.change.clone(), store::change_arguments(changes, new_token())?))
+    /// The program that writes changes of a database's catalog, and its arguments.
+    pub(super) fn change(
+        &self,
+        database: Oid,
+        changes: &[Change],
+    ) -> Result<(Arc<Statement>, Vec<fabius_value::Value>)> {
+        Ok((self.change.clone(), store::change_arguments(changes, database, new_token())?))
     }
 
     /// The program of a text, compiled once.
@@ -446,10 +549,11 @@ fn last_storage(database: &Database) -> u64 {
         .unwrap_or_default()
 }
 
-/// Drops tables of the storage that no table of the catalog has its rows in: those of transactions that a crash
+/// Drops tables of the storage that no table of a catalog has its rows in: those of transactions that a crash
 /// has ended, those that were left when one committed just before, and those of temporary tables.
-fn drop_unnamed_storage(database: &Database, catalog: &Catalog) -> Result<()> {
-    let named: HashSet<&str> = catalog.tables.values().map(|table| table.storage.as_str()).collect();
+fn drop_unnamed_storage(database: &Database, catalogs: &Catalogs) -> Result<()> {
+    let tables = catalogs.databases.values().flat_map(|(_, catalog)| catalog.tables.values());
+    let named: HashSet<&str> = tables.map(|table| table.storage.as_str()).collect();
     let definitions = database.definitions();
     let names = definitions.catalog.tables().map(|(_, table)| &table.name);
     let unnamed = names.filter(|name| storage_number(name).is_some() && !named.contains(name.as_str()));

@@ -351,7 +351,7 @@ impl Connection {
         match end {
             End::Committed => {
                 if !open.changes.is_empty() {
-                    self.database.publish(&open.changes);
+                    self.database.publish(self.within(), &open.changes);
                 }
                 self.drop_storage(&open.left);
             }
@@ -398,7 +398,7 @@ impl Connection {
             }
         }
         if !changes.is_empty() {
-            let (program, arguments) = self.database.change(&changes)?;
+            let (program, arguments) = self.database.change(self.within(), &changes)?;
             running.run(&program, &arguments, fabius::Hold::Observe).await?;
         }
         let has_written = running.has_written();

@@ -27,6 +27,9 @@ impl Connection {
             return Ok("ALTER TABLE".into());
         }
         let before = self.table_to_change(&alter.name).await?;
+        if !alter.operations.iter().all(|operation| matches!(operation, Operation::RenameConstraint { .. })) {
+            self.refuse_doubtful(&before)?;
+        }
         let mut after = before.clone();
         let mut filling = Filling::default();
         let before = self.convert_columns(&before, &alter.operations, &mut filling).await?;

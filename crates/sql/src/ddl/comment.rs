@@ -26,10 +26,19 @@ impl Connection {
                 let place = table.position(&column).ok_or_else(|| super::no_column(&column, table))?;
                 (table.oid, place as u16 + 1)
             }
-            "DATABASE" if parts(name)?.1 != self.database().name() => {
-                self.warn(b"3D000", &format!("database \"{name}\" does not exist"));
-                return Ok("COMMENT".into());
-            }
+            "DATABASE" => match self.database().known_database(&parts(name)?.1) {
+                Some(database) if database == self.within() => (database, 0),
+                Some(_) => {
+                    let message = "comments on another database are not supported";
+                    return Err(
+                        Error::new(SqlState::NOT_SUPPORTED, message).with_hint(format!("connect to {name}"))
+                    );
+                }
+                None => {
+                    self.warn(b"3D000", &format!("database \"{name}\" does not exist"));
+                    return Ok("COMMENT".into());
+                }
+            },
             _ => (self.described(kind, name)?, 0),
         };
         self.put_comment(oid, column, comment.map(str::to_string));
@@ -54,7 +63,6 @@ impl Connection {
                     || Error::new(SqlState::UNDEFINED_FUNCTION, format!("function {name} does not exist"));
                 function.ok_or_else(missing)
             }
-            "DATABASE" => Ok(pg_catalog::DATABASE),
             "EXTENSION" => {
                 let (shown, name) = quoted()?;
                 extension::oid_of(&catalog, &name).ok_or_else(|| missing(b"42704", shown))

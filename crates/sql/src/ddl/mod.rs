@@ -23,6 +23,7 @@ mod alter_table;
 mod column_type;
 mod comment;
 mod create_table;
+mod database;
 mod domain;
 mod drop;
 mod enumeration;
@@ -41,6 +42,7 @@ use crate::catalog::{Catalog, ObjectName, Relation, Table, parts};
 use crate::connection::{Connection, Response};
 use crate::lock::{LockKey, LockMode};
 use crate::parse::Command;
+use crate::parse::command::DatabaseChange;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 
@@ -70,6 +72,13 @@ impl Connection {
 
     /// Runs a definition that we have read.
     pub(crate) async fn define_command(&mut self, command: &Command, text: &str) -> Result<Response> {
+        match command {
+            Command::CreateDatabase { .. } => self.refuse_within("CREATE DATABASE")?,
+            Command::ChangeDatabase { change: DatabaseChange::Drop { .. }, .. } => {
+                self.refuse_within("DROP DATABASE")?;
+            }
+            _ => {}
+        }
         let is_alone = self.begin_definition(text).await?;
         let outcome = match command {
             Command::CreateFunction => self.create_function(text).await,
@@ -92,6 +101,10 @@ impl Connection {
             Command::DropDomain { names, if_exists, cascade } => {
                 self.drop_domains(names, *if_exists, *cascade).await
             }
+            Command::CreateDatabase { name, template } => {
+                self.create_database(name, template.as_deref()).await
+            }
+            Command::ChangeDatabase { name, change } => self.change_database(name, change).await,
             Command::CreateExtension(name, if_not_exists) => self.create_extension(name, *if_not_exists),
             Command::DropExtension { names, if_exists } => self.drop_extensions(names, *if_exists),
             _ => Err(not_supported("this statement")),
@@ -172,7 +185,6 @@ impl Connection {
     async fn table_to_change(&mut self, name: &ast::ObjectName) -> Result<Table> {
         let table = self.catalog().table(name)?.clone();
         self.lock_all(&[LockKey::Relation(table.oid)], LockMode::AccessExclusive).await?;
-        self.refuse_doubtful(&table)?;
         // It may have become another while this waited.
         Ok((**self.catalog().table(name)?).clone())
     }

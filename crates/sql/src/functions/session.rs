@@ -151,8 +151,8 @@ const ADVISORY: &[Signature] = &[
 fn lock(a: &[Value], is_shared: bool, is_of_transaction: bool) -> AdvisoryLock {
     let first = integer_at(a, 0);
     let key = match a.len() {
-        1 => AdvisoryKey { class: (first >> 32) as u32, object: first as u32, is_pair: false },
-        _ => AdvisoryKey { class: first as u32, object: integer_at(a, 1) as u32, is_pair: true },
+        1 => AdvisoryKey { database: 0, class: (first >> 32) as u32, object: first as u32, is_pair: false },
+        _ => AdvisoryKey { database: 0, class: first as u32, object: integer_at(a, 1) as u32, is_pair: true },
     };
     AdvisoryLock { key, is_shared, is_of_transaction }
 }

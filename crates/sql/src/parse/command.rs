@@ -187,6 +187,20 @@ pub enum Command {
         /// What else is said of it.
         parts: Vec<DomainPart>,
     },
+    /// `CREATE DATABASE`
+    CreateDatabase {
+        /// The database's name.
+        name: String,
+        /// `TEMPLATE`
+        template: Option<String>,
+    },
+    /// `DROP DATABASE`, `ALTER DATABASE`
+    ChangeDatabase {
+        /// The database's name.
+        name: String,
+        /// What becomes of it.
+        change: DatabaseChange,
+    },
     /// `ALTER DOMAIN`
     AlterDomain {
         /// The domain's name.
@@ -243,6 +257,20 @@ pub enum DomainChange {
     NotNull(bool),
     /// `SET` or `DROP DEFAULT`
     Default(Option<ast::Expr>),
+    /// `RENAME TO`
+    Rename(String),
+}
+
+/// What becomes of a database.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DatabaseChange {
+    /// `DROP DATABASE`
+    Drop {
+        /// `IF EXISTS`
+        if_exists: bool,
+        /// `WITH (FORCE)`
+        is_forced: bool,
+    },
     /// `RENAME TO`
     Rename(String),
 }

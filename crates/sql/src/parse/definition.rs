@@ -1,10 +1,10 @@
 //! The grammar of definitions that sqlparser does not read as PostgreSQL does.
 
 use super::command::{Command, SequenceChange, SequenceOptions};
-use super::domain;
 use super::foreign::not_supported;
 use super::tokens::Tokens;
 use super::written::written_name;
+use super::{database, domain};
 use crate::catalog::Identity;
 use crate::sql_type::SqlType;
 use fabius_value::Result;
@@ -84,7 +84,6 @@ fn create(tokens: &mut Tokens<'_>) -> Result<Command> {
         "CAST",
         "COLLATION",
         "CONVERSION",
-        "DATABASE",
         "EVENT",
         "FOREIGN",
         "GROUP",
@@ -111,6 +110,9 @@ fn create(tokens: &mut Tokens<'_>) -> Result<Command> {
     ];
     if let Some(kind) = kinds.iter().find(|kind| tokens.sees(&[kind])) {
         return Err(not_supported(&format!("CREATE {}", whole_kind(tokens, kind))));
+    }
+    if tokens.accept(&["DATABASE"]) {
+        return database::create(tokens);
     }
     if tokens.accept(&["DOMAIN"]) {
         return domain::create(tokens);
@@ -328,10 +330,11 @@ fn alter(tokens: &mut Tokens<'_>) -> Result<Command> {
             tokens.finish()?;
             Ok(Command::RenameSchema { from, to })
         }
-        "FUNCTION" | "PROCEDURE" | "DATABASE"
+        "DATABASE" => database::alter(tokens),
+        "FUNCTION" | "PROCEDURE"
             if (2..tokens.len()).any(|at| tokens.word_at(at).as_deref() == Some("OWNER")) =>
         {
-            Ok(Command::Privilege(if kind == "DATABASE" { "ALTER DATABASE" } else { "ALTER FUNCTION" }))
+            Ok(Command::Privilege("ALTER FUNCTION"))
         }
         _ => Err(not_supported(&format!("ALTER {kind}"))),
     }
@@ -408,11 +411,14 @@ fn drop(tokens: &mut Tokens<'_>) -> Result<Command> {
         Some("ROUTINE") => return Err(not_supported("DROP ROUTINE")),
         Some("EXTENSION") => return drop_extension(tokens),
         Some("DOMAIN") => return domain::drop(tokens),
+        Some("DATABASE") => {
+            tokens.pass();
+            return database::drop(tokens);
+        }
         Some(
-            kind @ ("TRIGGER" | "ROLE" | "USER" | "DATABASE" | "RULE" | "POLICY" | "MATERIALIZED"
-            | "AGGREGATE" | "OPERATOR" | "CAST" | "COLLATION" | "FOREIGN" | "SERVER" | "OWNED"
-            | "GROUP" | "LANGUAGE" | "TABLESPACE" | "PUBLICATION" | "SUBSCRIPTION" | "STATISTICS"
-            | "EVENT"),
+            kind @ ("TRIGGER" | "ROLE" | "USER" | "RULE" | "POLICY" | "MATERIALIZED" | "AGGREGATE"
+            | "OPERATOR" | "CAST" | "COLLATION" | "FOREIGN" | "SERVER" | "OWNED" | "GROUP"
+            | "LANGUAGE" | "TABLESPACE" | "PUBLICATION" | "SUBSCRIPTION" | "STATISTICS" | "EVENT"),
         ) => return Err(not_supported(&format!("DROP {}", whole_kind(tokens, kind)))),
         _ => return Err(tokens.unexpected()),
     }

@@ -25,6 +25,7 @@
 
 pub mod command;
 pub mod copy;
+mod database;
 pub mod definition;
 pub(crate) mod dialect;
 mod domain;

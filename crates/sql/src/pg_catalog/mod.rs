@@ -38,8 +38,8 @@ pub const TEMPORARY_SCHEMA: u32 = 13_500;
 pub const ROLE: u32 = 10;
 /// The number of the role that owns `public`: whoever owns the database.
 pub const DATABASE_OWNER: u32 = 6171;
-/// The number of the one database.
-pub const DATABASE: u32 = 5;
+/// The number of `pg_database`.
+pub const DATABASES: u32 = 1262;
 
 /// The number of a schema.
 pub fn namespace_oid(catalog: &Catalog, schema: &str) -> u32 {

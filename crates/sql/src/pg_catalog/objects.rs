@@ -486,7 +486,7 @@ fn descriptions(catalog: &Catalog) -> Vec<Row> {
                 || catalog.domains.values().any(|domain| domain.oid == *oid)
         };
         let class = match () {
-            () if *oid == super::DATABASE => continue,
+            () if *oid == catalog.database => continue,
             () if is_schema => NAMESPACES,
             () if is_function() => ROUTINES,
             () if extension::installed(catalog).any(|(number, _)| number == *oid) => EXTENSIONS,

@@ -1,7 +1,7 @@
 //! Roles, databases, settings, sessions and locks as `pg_catalog` shows them.
 
 use super::row::{Row, number, text, truth};
-use super::{DATABASE, DATABASE_OWNER, PG_CATALOG, ROLE};
+use super::{DATABASE_OWNER, DATABASES, PG_CATALOG, ROLE};
 use crate::catalog::Catalog;
 use crate::catalog::extension::{self, EXTENSIONS};
 use crate::functions::Environment;
@@ -53,22 +53,30 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
                 Row::of([("oid", number(oid)), ("spcname", text(name)), ("spcowner", number(ROLE))])
             })
             .collect(),
-        "pg_database" => vec![Row::of([
-            ("oid", number(DATABASE)),
-            ("datname", text(session.database())),
-            ("datdba", number(ROLE)),
-            ("encoding", number(6)),
-            ("datlocprovider", text("c")),
-            ("datallowconn", truth(true)),
-            ("datconnlimit", number(-1)),
-            ("dattablespace", number(1663)),
-            ("datcollate", text("C")),
-            ("datctype", text("C")),
-            ("datfrozenxid", text("0")),
-            ("datminmxid", text("0")),
-        ])],
+        "pg_database" => session
+            .databases()
+            .into_iter()
+            .map(|(oid, name)| {
+                Row::of([
+                    ("oid", number(oid)),
+                    ("datname", text(name)),
+                    ("datdba", number(ROLE)),
+                    ("encoding", number(6)),
+                    ("datlocprovider", text("c")),
+                    ("datistemplate", truth(false)),
+                    ("datallowconn", truth(true)),
+                    ("datconnlimit", number(-1)),
+                    ("dattablespace", number(1663)),
+                    ("datcollate", text("C")),
+                    ("datctype", text("C")),
+                    ("datfrozenxid", text("0")),
+                    ("datminmxid", text("0")),
+                ])
+            })
+            .collect(),
         "pg_stat_database" => {
-            vec![Row::of([("datid", number(DATABASE)), ("datname", text(session.database()))])]
+            let all = session.databases().into_iter();
+            all.map(|(oid, name)| Row::of([("datid", number(oid)), ("datname", text(name))])).collect()
         }
         "pg_roles" | "pg_authid" => {
             let password = if name == "pg_roles" { text("********") } else { Value::Null };
@@ -142,7 +150,7 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
             rows.collect()
         }
         "pg_stat_activity" => activity(environment),
-        "pg_locks" => session.locks().iter().map(lock).collect(),
+        "pg_locks" => session.locks().iter().map(|held| lock(held, environment.catalog.database)).collect(),
         "pg_get_keywords" => keywords(),
         "pg_timezone_names" => vec![Row::of([("name", text("UTC")), ("abbrev", text("UTC"))])],
         _ => return None,
@@ -178,8 +186,8 @@ fn activity(environment: &Environment) -> Vec<Row> {
     all.map(|one| {
         let moment = |micros: Option<i64>| micros.map_or(Value::Null, Value::Timestamp);
         Row::of([
-            ("datid", number(DATABASE)),
-            ("datname", text(session.database())),
+            ("datid", number(one.database.0)),
+            ("datname", text(one.database.1)),
             ("pid", number(one.process)),
             ("leader_pid", Value::Null),
             ("usesysid", number(ROLE)),
@@ -201,7 +209,7 @@ fn activity(environment: &Environment) -> Vec<Row> {
     .collect()
 }
 
-fn lock(lock: &HeldLock) -> Row {
+fn lock(lock: &HeldLock, database: u32) -> Row {
     let or_null = |number_of: Option<u32>| number_of.map_or(Value::Null, number);
     let relation = match lock.thing {
         LockedThing::Relation(oid) => Some(oid),
@@ -214,7 +222,7 @@ fn lock(lock: &HeldLock) -> Row {
     };
     Row::of([
         ("locktype", text(lock.thing.kind())),
-        ("database", number(DATABASE)),
+        ("database", or_null(Some(advisory.map_or(database, |key| key.database)))),
         ("relation", or_null(relation)),
         ("page", Value::Null),
         ("tuple", Value::Null),
@@ -259,11 +267,9 @@ fn available_extensions(catalog: &Catalog) -> Vec<Row> {
 
 /// What is said of the database itself.
 fn shared_descriptions(catalog: &Catalog) -> Vec<Row> {
-    /// The number of `pg_database`.
-    const DATABASES: u32 = 1262;
-    let said = catalog.comments.get(&(DATABASE, 0)).map(|comment| {
+    let said = catalog.comments.get(&(catalog.database, 0)).map(|comment| {
         Row::of([
-            ("objoid", number(DATABASE)),
+            ("objoid", number(catalog.database)),
             ("classoid", number(DATABASES)),
             ("description", text(comment.clone())),
         ])
