@@ -186,7 +186,7 @@ impl Catalog {
             .unwrap_or(FIRST_OID)
     }
 
-    /// Its objects' rows, but for those of its number.
+    /// The numbers of the rows of everything in it.
     pub fn rows(&self) -> Vec<i64> {
         let comments = self.comments.keys().map(|(oid, column)| comment_row(*oid, *column));
         let oids = self.schemas.values().chain(self.extensions.values()).copied();
@@ -301,7 +301,8 @@ pub fn is_newest(row: &Value, token: &str) -> bool {
     }
 }
 
-/// The arguments of [`change_program`], for changes that are made in a database; `token` is one that no catalog has had.
+/// The arguments of [`change_program`], for changes that are made in a database; `token` is one that no catalog has
+/// had.
 ///
 /// # Errors
 /// `54000` for an object that is too large.

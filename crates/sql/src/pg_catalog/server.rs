@@ -53,27 +53,7 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
                 Row::of([("oid", number(oid)), ("spcname", text(name)), ("spcowner", number(ROLE))])
             })
             .collect(),
-        "pg_database" => session
-            .databases()
-            .into_iter()
-            .map(|(oid, name)| {
-                Row::of([
-                    ("oid", number(oid)),
-                    ("datname", text(name)),
-                    ("datdba", number(ROLE)),
-                    ("encoding", number(6)),
-                    ("datlocprovider", text("c")),
-                    ("datistemplate", truth(false)),
-                    ("datallowconn", truth(true)),
-                    ("datconnlimit", number(-1)),
-                    ("dattablespace", number(1663)),
-                    ("datcollate", text("C")),
-                    ("datctype", text("C")),
-                    ("datfrozenxid", text("0")),
-                    ("datminmxid", text("0")),
-                ])
-            })
-            .collect(),
+        "pg_database" => session.databases().into_iter().map(|(oid, name)| database(oid, name)).collect(),
         "pg_stat_database" => {
             let all = session.databases().into_iter();
             all.map(|(oid, name)| Row::of([("datid", number(oid)), ("datname", text(name))])).collect()
@@ -177,6 +157,24 @@ fn keywords() -> Vec<Row> {
         ]))
     });
     words.collect()
+}
+
+fn database(oid: u32, name: String) -> Row {
+    Row::of([
+        ("oid", number(oid)),
+        ("datname", text(name)),
+        ("datdba", number(ROLE)),
+        ("encoding", number(6)),
+        ("datlocprovider", text("c")),
+        ("datistemplate", truth(false)),
+        ("datallowconn", truth(true)),
+        ("datconnlimit", number(-1)),
+        ("dattablespace", number(1663)),
+        ("datcollate", text("C")),
+        ("datctype", text("C")),
+        ("datfrozenxid", text("0")),
+        ("datminmxid", text("0")),
+    ])
 }
 
 fn activity(environment: &Environment) -> Vec<Row> {
