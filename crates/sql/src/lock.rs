@@ -1,24 +1,11 @@
 //! Locks on tables, names and numbers, between connections.
 //!
-//! Statements share a table, definitions have it to themselves; `LOCK TABLE` takes the mode that it names. The modes
-//! and what each excludes are PostgreSQL's (its documentation, 13.3.1 "Table-Level Locks"):
-//!
-//! ```text
-//!                          AS  RS  RE  SUE S   SRE E   AE
-//! access share                                         x     reading
-//! row share                                        x   x     reading for update
-//! row exclusive                            x   x   x   x     writing
-//! share update exclusive               x   x   x   x   x
-//! share                            x   x       x   x   x
-//! share row exclusive              x   x   x   x   x   x
-//! exclusive                    x   x   x   x   x   x   x
-//! access exclusive         x   x   x   x   x   x   x   x     defining anew
-//! ```
-//!
 //! Rows are not locked here: what a transaction depends on is checked, or held, by the database beneath. Whoever waits
 //! here looks from time to time whether those who wait there close a circle with those who wait here.
 
 use crate::catalog::{ObjectName, Oid};
+pub use fabius_sql_syntax::lock_mode::LockMode;
+use fabius_sql_syntax::lock_mode::Modes;
 use fabius_value::{Error, Result, SqlState};
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -64,116 +51,6 @@ pub struct AdvisoryKey {
     pub object: u32,
     /// Whether it is a pair.
     pub is_pair: bool,
-}
-
-/// How, from the weakest to the strongest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum LockMode {
-    /// Reading.
-    AccessShare,
-    /// Reading for update.
-    RowShare,
-    /// Writing.
-    RowExclusive,
-    /// One at a time, while others write.
-    ShareUpdateExclusive,
-    /// Nobody writes.
-    Share,
-    /// One at a time, and nobody writes.
-    ShareRowExclusive,
-    /// Others only read.
-    Exclusive,
-    /// Alone.
-    AccessExclusive,
-}
-
-use LockMode::{
-    AccessExclusive, AccessShare, Exclusive, RowExclusive, RowShare, Share, ShareRowExclusive,
-    ShareUpdateExclusive,
-};
-
-impl LockMode {
-    /// All, from the weakest on.
-    pub const ALL: [LockMode; 8] = [
-        AccessShare,
-        RowShare,
-        RowExclusive,
-        ShareUpdateExclusive,
-        Share,
-        ShareRowExclusive,
-        Exclusive,
-        AccessExclusive,
-    ];
-
-    /// The mode's name in `pg_locks`.
-    pub fn name(self) -> &'static str {
-        match self {
-            AccessShare => "AccessShareLock",
-            RowShare => "RowShareLock",
-            RowExclusive => "RowExclusiveLock",
-            ShareUpdateExclusive => "ShareUpdateExclusiveLock",
-            Share => "ShareLock",
-            ShareRowExclusive => "ShareRowExclusiveLock",
-            Exclusive => "ExclusiveLock",
-            AccessExclusive => "AccessExclusiveLock",
-        }
-    }
-
-    /// Whether others may not write beside it.
-    pub fn excludes_writers(self) -> bool {
-        self.excluded().has(RowExclusive)
-    }
-
-    /// The modes that others may not have beside it.
-    fn excluded(self) -> Modes {
-        let from = |weakest: LockMode| Modes::ALL.from(weakest);
-        match self {
-            AccessShare => from(AccessExclusive),
-            RowShare => from(Exclusive),
-            RowExclusive => from(Share),
-            ShareUpdateExclusive => from(ShareUpdateExclusive),
-            Share => from(RowExclusive).without(Share),
-            ShareRowExclusive => from(RowExclusive),
-            Exclusive => from(RowShare),
-            AccessExclusive => Modes::ALL,
-        }
-    }
-}
-
-/// A set of modes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Modes(u8);
-
-impl Modes {
-    const ALL: Modes = Modes(u8::MAX);
-
-    fn has(self, mode: LockMode) -> bool {
-        self.0 & (1 << mode as u8) != 0
-    }
-
-    fn with(self, mode: LockMode) -> Modes {
-        Modes(self.0 | (1 << mode as u8))
-    }
-
-    fn without(self, mode: LockMode) -> Modes {
-        Modes(self.0 & !(1 << mode as u8))
-    }
-
-    fn from(self, weakest: LockMode) -> Modes {
-        Modes(self.0 & (u8::MAX << weakest as u8))
-    }
-
-    fn meets(self, other: Modes) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    fn each(self) -> impl Iterator<Item = LockMode> {
-        LockMode::ALL.into_iter().filter(move |mode| self.has(*mode))
-    }
 }
 
 /// How long to wait.

@@ -13,8 +13,8 @@ use fabius_sql::catalog::{
 };
 use fabius_sql::lowered::{Argument, Lowered};
 use fabius_sql::parameter_types::ParameterTypes;
-use fabius_sql::parse::normal_form::{Literal, NormalForm};
 use fabius_sql::sql_type::SqlType;
+use fabius_sql_syntax::normal_form::{Literal, NormalForm};
 use fabius_value::{ColumnId, TableId, Value};
 use std::fmt::Write;
 use std::sync::Arc;

@@ -25,7 +25,7 @@ pub const LONG_FUNCTIONS: &[(&str, &str, usize)] = &[
     ("crates/sql/src/functions/number_pattern.rs", "parse", 132),
     ("crates/sql/src/functions/session.rs", "definitions", 114),
     ("crates/sql/src/functions/text.rs", "definitions", 199),
-    ("crates/sql/src/parse/foreign/definition.rs", "judge_table", 120),
+    ("crates/sql-syntax/src/foreign/definition.rs", "judge_table", 120),
     ("crates/sql/src/pg_catalog/server.rs", "rows", 127),
     ("crates/sql/src/pg_catalog/standard.rs", "rows", 109),
     ("crates/sql/src/query/apply_operator.rs", "apply_batch", 107),

@@ -5,10 +5,10 @@ use super::named::Named;
 use crate::catalog::defined_type::value_as;
 use crate::catalog::{Catalog, Domain, folded};
 use crate::functions::may_differ;
-use crate::identifier::quote_literal;
-use crate::parse::tokens::Tokens;
-use crate::parse::written::written;
 use crate::sql_type::SqlType;
+use fabius_sql_syntax::identifier::quote_literal;
+use fabius_sql_syntax::tokens::Tokens;
+use fabius_sql_syntax::written::written;
 use fabius_value::{Error, SqlState};
 use sqlparser::ast::{self, DataType, Expr};
 

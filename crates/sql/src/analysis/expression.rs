@@ -7,8 +7,8 @@ use super::row_value::{compared, is_null_of_row, row_of};
 use super::{cast, chain, function_form, operator};
 use crate::catalog::folded;
 use crate::interval;
-use crate::parse::is_bare_function;
-use crate::planning::heed;
+use fabius_sql_planning::heed;
+use fabius_sql_syntax::is_bare_function;
 use fabius_value::{Error, SqlState};
 use sqlparser::ast::{self, BinaryOperator as B, Expr, UnaryOperator as U};
 

@@ -11,11 +11,11 @@ use super::tree;
 use crate::analysis::{ListItem, list_item};
 use crate::catalog::{column_path, folded};
 use crate::lowered::OutputColumn;
-use crate::parse::tokens::Tokens;
-use crate::parse::written::{written, written_ident};
 use crate::sql_type::SqlType;
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::{ColumnDefinition, Expression};
+use fabius_sql_syntax::tokens::Tokens;
+use fabius_sql_syntax::written::{written, written_ident};
 use fabius_value::DataType;
 use sqlparser::ast::{self, Expr, SelectItem, SetExpr};
 

@@ -1,11 +1,11 @@
 //! Parts of programs, built without their places in a text.
 
-use crate::parse::dialect::balanced;
 use fabius_program::syntax::Span;
 use fabius_program::syntax::tree::{
     BinaryOperator, Block, Bound, ColumnDefinition, Expression, ExpressionKind, Failure, Literal, Message,
     Name, Range, RowReference, ScalarName, Scan, Statement, StatementKind, Target, TypeKind, TypeName,
 };
+use fabius_sql_syntax::dialect::balanced;
 use fabius_value::{DataType, Decimal, SqlState, Value};
 
 /// A name.

@@ -7,10 +7,10 @@
 //! ```
 
 use crate::catalog::{Column, Table, folded};
-use crate::parse::part;
-use crate::parse::tokens::Tokens;
 use crate::sql_type::SqlType;
 use crate::type_rules::without_modifiers;
+use fabius_sql_syntax::part;
+use fabius_sql_syntax::tokens::Tokens;
 use sqlparser::ast::{self, Expr};
 
 /// What has no type of its own, as one of the column's type; `DEFAULT` as what it stands for.

@@ -108,12 +108,12 @@ impl Catalog {
             Expr::TypedString(typed) if is_it(&typed.data_type) => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         };
-        let read = crate::parse::tokens::Tokens::of(text);
+        let read = fabius_sql_syntax::tokens::Tokens::of(text);
         if let Ok(expression) = read.and_then(|tokens| tokens.read(|parser| parser.parse_expr())) {
             return ast::visit_expressions(&expression, visit).is_break();
         }
-        match crate::parse::parse(text) {
-            Ok(crate::parse::Command::Sql(statement)) => {
+        match fabius_sql_syntax::parse(text) {
+            Ok(fabius_sql_syntax::Command::Sql(statement)) => {
                 ast::visit_expressions(&*statement, visit).is_break()
             }
             _ => false,
@@ -132,7 +132,8 @@ fn out_of_place(domain: &Domain) -> Error {
 /// # Errors
 /// `42601` if it is no expression.
 pub fn value_as(condition: &str, value: &Expr) -> Result<Expr> {
-    let mut condition = crate::parse::tokens::Tokens::of(condition)?.read(|parser| parser.parse_expr())?;
+    let mut condition =
+        fabius_sql_syntax::tokens::Tokens::of(condition)?.read(|parser| parser.parse_expr())?;
     let _ = ast::visit_expressions_mut(&mut condition, |part| {
         if matches!(part, Expr::Identifier(name) if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("value"))
         {

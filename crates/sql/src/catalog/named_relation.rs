@@ -1,7 +1,7 @@
 //! Names of relations in a query: with their schemas, or as short as the search path lets them be.
 
 use super::{Catalog, ObjectName, Relation, TEMPORARY, folded, parts};
-use crate::identifier::quote_identifier;
+use fabius_sql_syntax::identifier::quote_identifier;
 use sqlparser::ast::{self, ObjectNamePart, VisitMut, VisitorMut};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;

@@ -14,8 +14,8 @@
 
 use crate::catalog::{Catalog, ObjectName, Relation, folded};
 use crate::functions::may_differ;
-use crate::parse::part;
-use crate::parse::written::quoted_object;
+use fabius_sql_syntax::part;
+use fabius_sql_syntax::written::quoted_object;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast::{self, VisitMut, VisitorMut};
 use std::ops::ControlFlow;

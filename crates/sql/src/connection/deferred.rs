@@ -8,8 +8,8 @@
 use super::{Connection, OpenTransaction};
 use crate::catalog::{Catalog, ConstraintId, ForeignKey, Table, parts};
 use crate::lowered::{Fate, Lowered};
-use crate::parse::written::{quoted, quoted_object};
 use crate::type_rules::without_modifiers;
+use fabius_sql_syntax::written::{quoted, quoted_object};
 use fabius_value::{Error, Result, SqlState, Value};
 use sqlparser::ast;
 use std::collections::{BTreeMap, BTreeSet};

@@ -9,10 +9,10 @@ use super::stance::Stance;
 use super::{Connection, Manner, Response};
 use crate::catalog::Catalog;
 use crate::lowered::OutputColumn;
-use crate::parse::normal_form::NormalForm;
-use crate::parse::{self, Command};
-use crate::planning;
 use crate::sql_type::SqlType;
+use fabius_sql_planning as planning;
+use fabius_sql_syntax::normal_form::NormalForm;
+use fabius_sql_syntax::{self as syntax, Command};
 use fabius_value::{Result, Value};
 use std::sync::Arc;
 
@@ -73,7 +73,7 @@ impl Connection {
         {
             return Ok(found);
         }
-        let command = Arc::new(planning::read(&self.memory, text, parse::parse).await?);
+        let command = Arc::new(planning::read(&self.memory, text, syntax::parse).await?);
         if !ends_transaction(&command) {
             self.refuse_if_failed()?;
         }

@@ -1,9 +1,9 @@
 //! Rows that were found before as parts of a statement.
 
 use crate::lowered::OutputColumn;
-use crate::parse::part;
-use crate::parse::written::quoted;
 use crate::text_format::{self, TextStyle};
+use fabius_sql_syntax::part;
+use fabius_sql_syntax::written::quoted;
 use fabius_value::{Result, Value};
 use sqlparser::ast;
 

@@ -1,9 +1,9 @@
 //! Cursors and prepared statements of a session, as `pg_cursors` and `pg_prepared_statements` list them.
 
 use super::Connection;
-use crate::parse::command::Scroll;
 use crate::session_facts::{ListedCursor, ListedStatement};
 use crate::sql_type::SqlType;
+use fabius_sql_syntax::command::Scroll;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;

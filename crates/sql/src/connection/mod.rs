@@ -84,14 +84,14 @@ use crate::catalog::{Catalog, Oid};
 use crate::copy::copying::Copying;
 use crate::lock::LockKey;
 use crate::lowered::OutputColumn;
-use crate::parse;
-use crate::planning;
 use crate::settings::Settings;
 pub use crate::settings::Timeouts;
 use crate::sql_type::SqlType;
 use crate::text_format::TextStyle;
 use cursor::Cursor;
 use fabius::{Allowance, Error, Recall, Requirement, Result, Seq, SqlState, Value};
+use fabius_sql_planning as planning;
+use fabius_sql_syntax as syntax;
 use facts::Facts;
 use futures::stream::BoxStream;
 use parking_lot::Mutex;
@@ -310,7 +310,7 @@ impl Connection {
     /// # Errors
     /// `42601`, with the position; `53200` if there is no room for it.
     pub async fn split(&mut self, text: &str) -> Result<Vec<Range<usize>>> {
-        planning::read(&self.memory, text, parse::split).await
+        planning::read(&self.memory, text, syntax::split).await
     }
 
     /// The types of parameters, by their numbers in `pg_type`; 0 where the statement says.

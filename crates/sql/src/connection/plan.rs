@@ -8,11 +8,11 @@ use crate::catalog::{Catalog, ObjectName};
 use crate::lock::{LockKey, LockMode};
 use crate::lowered::{Lowered, OutputColumn};
 use crate::parameter_types::ParameterTypes;
-use crate::parse::normal_form::NormalForm;
 use crate::query::QueryPlan;
 use crate::sql_type::SqlType;
 use fabius::{Database, Statement};
 use fabius_program::syntax::Source;
+use fabius_sql_syntax::normal_form::NormalForm;
 use fabius_value::{Error, Result, SqlState, Value};
 use parking_lot::Mutex;
 use sqlparser::ast;
@@ -58,7 +58,7 @@ pub(super) enum Body {
     SkipLocked(Box<SkipLocked>),
     /// What `EXPLAIN` shows.
     Explanation(Explanation),
-    /// Something else: what [`Command`](crate::parse::Command) says.
+    /// Something else: what [`Command`](fabius_sql_syntax::Command) says.
     Other,
 }
 

@@ -3,8 +3,8 @@
 use super::plan::{Plan, Ready};
 use super::prepared::Prepared;
 use crate::bind;
-use crate::parse::normal_form::{Literal, NormalForm};
 use crate::sql_type::SqlType;
+use fabius_sql_syntax::normal_form::{Literal, NormalForm};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;

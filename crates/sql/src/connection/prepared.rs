@@ -3,11 +3,11 @@
 use super::listed::Listing;
 use super::plan::Ready;
 use crate::lowered::OutputColumn;
-use crate::parse::Command;
-use crate::parse::tokens;
-use crate::planning;
 use crate::sql_type::SqlType;
 use fabius::Held;
+use fabius_sql_planning as planning;
+use fabius_sql_syntax::Command;
+use fabius_sql_syntax::tokens;
 use parking_lot::Mutex;
 use std::ops::Deref;
 use std::sync::Arc;

@@ -17,11 +17,11 @@ use super::{Connection, Response};
 use crate::catalog::Catalog;
 use crate::lowered::{Lowered, OutputColumn, Shape};
 use crate::parameter_types::ParameterTypes;
-use crate::parse::{self, Command};
-use crate::planning;
 use crate::query::{self, QueryPlan};
 use crate::sql_type::SqlType;
 use fabius::{Concurrency, Held, Transaction};
+use fabius_sql_planning as planning;
+use fabius_sql_syntax::{self as syntax, Command};
 use fabius_value::{Error, Result, SqlState, Value};
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
@@ -201,7 +201,7 @@ impl Connection {
         let (session, catalog) = (self.session_facts(), catalog.clone());
         let (text, mut types) = (text.to_string(), ParameterTypes::new(types));
         let planned = planning::apart(&self.memory, move || {
-            let Command::Sql(statement) = parse::parse(&text)? else { return Ok(None) };
+            let Command::Sql(statement) = syntax::parse(&text)? else { return Ok(None) };
             let ast::Statement::Query(select) = *statement else { return Ok(None) };
             query::plan(&select, &catalog, &mut types, &session).map(Some)
         });

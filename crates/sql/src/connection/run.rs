@@ -12,9 +12,9 @@ use super::{Connection, Response};
 use crate::catalog::{Catalog, ObjectName};
 use crate::lock::{LockKey, LockMode, Patience};
 use crate::lowered::{Argument, OutputColumn, RowLock};
-use crate::parse::{self, Command};
-use crate::planning;
 use crate::session_facts::SessionFacts;
+use fabius_sql_planning as planning;
+use fabius_sql_syntax::{self as syntax, Command};
 use fabius_value::{Error, Result, SqlState, Value};
 use std::sync::Arc;
 
@@ -104,7 +104,7 @@ impl Connection {
                 Some(ready) => ready,
                 None => {
                     // Its command may have the literals of another text.
-                    let command = planning::read(&self.memory, &prepared.text, parse::parse).await?;
+                    let command = planning::read(&self.memory, &prepared.text, syntax::parse).await?;
                     let command = Arc::new(command);
                     let plan = Box::pin(self.plan(&command, (&prepared.text, None), &prepared.given)).await?;
                     let types = |columns: &Option<Vec<OutputColumn>>| {

@@ -12,8 +12,8 @@
 use super::given_rows::literal;
 use crate::catalog::{Catalog, ObjectName, Relation, folded};
 use crate::lowered::OutputColumn;
-use crate::parse::part;
-use crate::parse::tokens::Tokens;
+use fabius_sql_syntax::part;
+use fabius_sql_syntax::tokens::Tokens;
 use fabius_value::{Error, Result, SqlState, Value};
 use sqlparser::ast;
 use std::ops::ControlFlow;

@@ -3,7 +3,7 @@
 use super::lines::Lines;
 use crate::bulk_write::BulkWrite;
 use crate::catalog::{Catalog, Table};
-use crate::parse::copy::CopyOptions;
+use fabius_sql_syntax::copy::CopyOptions;
 use fabius_value::Value;
 use std::sync::Arc;
 

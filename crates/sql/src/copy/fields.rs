@@ -1,9 +1,9 @@
 //! A line's fields, and fields as a line.
 
 use crate::lowered::OutputColumn;
-use crate::parse::copy::{CopyFormat, CopyOptions};
 use crate::sql_type::SqlType;
 use crate::text_format::{self, Fit, TextStyle};
+use fabius_sql_syntax::copy::{CopyFormat, CopyOptions};
 use fabius_value::{Error, Result, SqlState, Value};
 
 fn malformed(message: impl Into<String>) -> Error {

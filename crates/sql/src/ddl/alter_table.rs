@@ -6,12 +6,12 @@ use super::generated::{mentions, refuse_change};
 use super::storage::Filling;
 use super::{depended_on, not_supported};
 use crate::catalog::store::{Change, Object};
-use crate::catalog::{Identity, ObjectName, Table, View, folded, parts};
+use crate::catalog::{ForeignKey, Identity, ObjectName, Table, View, folded, parts};
 use crate::connection::Connection;
-use crate::identifier::quote_identifier;
 use crate::lock::{LockKey, LockMode};
-use crate::parse::command::SequenceOptions;
-use crate::parse::written::quoted_object;
+use fabius_sql_syntax::command::SequenceOptions;
+use fabius_sql_syntax::identifier::quote_identifier;
+use fabius_sql_syntax::written::quoted_object;
 use fabius_value::{DataType, Error, Result, SqlState, Value};
 use sqlparser::ast::{self, AlterColumnOperation as Change_, AlterTableOperation as Operation};
 
@@ -50,7 +50,12 @@ impl Connection {
         let added_checks = after.checks.iter().filter(|check| is_converted || !before.checks.contains(check));
         let added_checks: Vec<_> = added_checks.cloned().collect();
         let added_keys = after.foreign_keys.iter();
-        let added_keys = added_keys.filter(|key| is_converted || !before.foreign_keys.contains(key));
+        // One of another name is the same.
+        let is_known = |key: &ForeignKey| {
+            let named_alike = |known: &ForeignKey| ForeignKey { name: key.name.clone(), ..known.clone() };
+            before.foreign_keys.iter().any(|known| named_alike(known) == *key)
+        };
+        let added_keys = added_keys.filter(|key| is_converted || !is_known(key));
         let added_keys: Vec<_> = added_keys.cloned().collect();
         self.put_table(after.clone());
         self.fill_generated(&before, &after).await?;
@@ -104,7 +109,7 @@ impl Connection {
                 } else {
                     let value = match &column.default {
                         Some(default) => {
-                            let expression = crate::parse::tokens::Tokens::of(default)?
+                            let expression = fabius_sql_syntax::tokens::Tokens::of(default)?
                                 .read(|parser| parser.parse_expr())?;
                             self.evaluate(&expression, &column.sql_type).await?
                         }
@@ -506,7 +511,7 @@ impl Connection {
         Ok(())
     }
 
-    async fn verify_key(&mut self, table: &Table, key: &crate::catalog::ForeignKey) -> Result<()> {
+    async fn verify_key(&mut self, table: &Table, key: &ForeignKey) -> Result<()> {
         if let Some(parent) = self.catalog().tables.get(&key.parent) {
             refuse_incomparable(&key.name, (table, &key.columns), (parent, &key.parent_columns))?;
         }
@@ -542,7 +547,7 @@ fn no_constraint(name: &str, table: &Table) -> Error {
 
 /// SQL with a column under another name.
 fn renamed(sql: &str, old: &str, new: &str) -> Result<String> {
-    let tokens = crate::parse::tokens::Tokens::of(sql)?;
+    let tokens = fabius_sql_syntax::tokens::Tokens::of(sql)?;
     let mut out = String::new();
     let mut last = 0;
     for at in 0..tokens.len() {

@@ -7,11 +7,11 @@ use crate::catalog::{
 };
 use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
-use crate::parse::command::SequenceOptions;
-use crate::parse::is_bare_function;
-use crate::parse::written::written;
-use crate::planning::heed;
 use crate::sql_type::SqlType;
+use fabius_sql_planning::heed;
+use fabius_sql_syntax::command::SequenceOptions;
+use fabius_sql_syntax::is_bare_function;
+use fabius_sql_syntax::written::written;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -514,7 +514,7 @@ enum ColumnConstraint {
 /// The options of an identity column's sequence, as sqlparser has them.
 pub(super) fn read_options(options: &[ast::SequenceOptions]) -> Result<SequenceOptions> {
     let text = options.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-    crate::parse::definition::sequence_options(&mut crate::parse::tokens::Tokens::of(&text)?)
+    fabius_sql_syntax::definition::sequence_options(&mut fabius_sql_syntax::tokens::Tokens::of(&text)?)
 }
 
 /// How an identity column is generated.

@@ -6,7 +6,7 @@ use crate::catalog::store::{Change, MAIN_DATABASE, Object};
 use crate::catalog::{ObjectName, Oid};
 use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
-use crate::parse::command::DatabaseChange;
+use fabius_sql_syntax::command::DatabaseChange;
 use fabius_value::{Error, Result, SqlState};
 use std::time::Duration;
 

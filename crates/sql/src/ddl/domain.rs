@@ -9,8 +9,8 @@ use crate::catalog::store::{Change, Object};
 use crate::catalog::{Check, Column, Domain, ObjectName, TEMPORARY, Table};
 use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
-use crate::parse::command::{DomainChange, DomainPart};
-use crate::parse::written::written;
+use fabius_sql_syntax::command::{DomainChange, DomainPart};
+use fabius_sql_syntax::written::written;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 use std::sync::Arc;
@@ -87,13 +87,14 @@ impl Connection {
     /// Whether the domain's conditions and its default mean something, asked of a value of it.
     async fn try_domain(&mut self, domain: &Domain) -> Result<()> {
         let value = format!("NULL::{}", domain.base.written());
-        let value = crate::parse::tokens::Tokens::of(&value)?.read(|parser| parser.parse_expr())?;
+        let value = fabius_sql_syntax::tokens::Tokens::of(&value)?.read(|parser| parser.parse_expr())?;
         for check in &domain.checks {
             let condition = written(&value_as(&check.condition, &value)?);
             Box::pin(self.prepare(&format!("SELECT 1 WHERE {condition}"), &[])).await?;
         }
         if let Some(default) = &domain.default {
-            let expression = crate::parse::tokens::Tokens::of(default)?.read(|parser| parser.parse_expr())?;
+            let expression =
+                fabius_sql_syntax::tokens::Tokens::of(default)?.read(|parser| parser.parse_expr())?;
             self.evaluate(&expression, &domain.base).await?;
         }
         Ok(())

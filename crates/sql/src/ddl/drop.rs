@@ -4,7 +4,7 @@ use super::{depended_on, not_supported};
 use crate::catalog::{Catalog, ObjectName, Relation, Table, View, parts};
 use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
-use crate::planning::heed;
+use fabius_sql_planning::heed;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast::{self, visit_relations};
 use std::collections::BTreeSet;
@@ -14,7 +14,9 @@ use std::sync::Arc;
 /// The relations that a view's query names.
 pub(crate) fn relations_of(catalog: &Catalog, view: &View) -> BTreeSet<ObjectName> {
     let mut names = BTreeSet::new();
-    let Ok(crate::parse::Command::Sql(statement)) = crate::parse::parse(&view.query) else { return names };
+    let Ok(fabius_sql_syntax::Command::Sql(statement)) = fabius_sql_syntax::parse(&view.query) else {
+        return names;
+    };
     let _ = visit_relations(&*statement, |relation| {
         names.extend(parts(relation).ok().and_then(|(schema, short)| {
             let candidates = catalog.candidates(schema.as_deref(), &short);

@@ -3,7 +3,7 @@
 use super::not_supported;
 use crate::catalog::{Column, Table, folded};
 use crate::connection::Connection;
-use crate::parse::written::{quoted, quoted_object};
+use fabius_sql_syntax::written::{quoted, quoted_object};
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast::{self, AlterColumnOperation as Change};
 use std::ops::ControlFlow;
@@ -41,7 +41,7 @@ const VOLATILE: [&str; 22] = [
 pub(super) fn verify(table: &Table) -> Result<()> {
     for column in &table.columns {
         let Some(text) = &column.generated else { continue };
-        let expression = crate::parse::tokens::Tokens::of(text)?.read(|parser| parser.parse_expr())?;
+        let expression = fabius_sql_syntax::tokens::Tokens::of(text)?.read(|parser| parser.parse_expr())?;
         let outcome =
             ast::visit_expressions(&expression, |part| match wrong(table, part, column.is_hidden) {
                 None => ControlFlow::Continue(()),
@@ -144,7 +144,7 @@ impl Connection {
 
 /// Whether SQL mentions a column by its name.
 pub(super) fn mentions(sql: &str, name: &str) -> bool {
-    let Ok(tokens) = crate::parse::tokens::Tokens::of(sql) else { return false };
+    let Ok(tokens) = fabius_sql_syntax::tokens::Tokens::of(sql) else { return false };
     (0..tokens.len()).any(|at| match tokens.token(at) {
         sqlparser::tokenizer::Token::Word(word) if word.quote_style.is_some() => word.value == name,
         sqlparser::tokenizer::Token::Word(word) => word.value.to_lowercase() == name,

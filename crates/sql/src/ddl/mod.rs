@@ -41,8 +41,8 @@ use crate::catalog::store::{Change, Object};
 use crate::catalog::{Catalog, ObjectName, Relation, Table, parts};
 use crate::connection::{Connection, Response};
 use crate::lock::{LockKey, LockMode};
-use crate::parse::Command;
-use crate::parse::command::DatabaseChange;
+use fabius_sql_syntax::Command;
+use fabius_sql_syntax::command::DatabaseChange;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 

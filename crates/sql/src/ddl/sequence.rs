@@ -3,8 +3,8 @@
 use crate::catalog::store::{Change, Object};
 use crate::catalog::{ObjectName, Sequence, TEMPORARY, folded};
 use crate::connection::Connection;
-use crate::parse::command::{SequenceChange, SequenceOptions};
 use crate::sql_type::SqlType;
+use fabius_sql_syntax::command::{SequenceChange, SequenceOptions};
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 
@@ -27,7 +27,8 @@ pub(super) fn sequence_of(oid: u32, name: ObjectName, sql_type: &SqlType) -> Seq
 /// # Errors
 /// `22023` for bounds and steps that do not go together.
 pub(super) fn adjust(sequence: &mut Sequence, options: &SequenceOptions, is_new: bool) -> Result<()> {
-    let (least, most) = match &options.sql_type {
+    let sql_type = options.sql_type.as_ref().map(SqlType::from_ast).transpose()?;
+    let (least, most) = match &sql_type {
         Some(SqlType::SmallInt) => (i16::MIN.into(), i16::MAX.into()),
         Some(SqlType::Int) => (i32::MIN.into(), i32::MAX.into()),
         None | Some(SqlType::BigInt) if sequence.maximum <= i32::MAX.into() && !is_new => {
@@ -95,7 +96,7 @@ impl Connection {
     ) -> Result<String> {
         let name = self.catalog().name_for_new(name, is_temporary)?;
         if self.claim(&name, if_not_exists).await? {
-            let sql_type = options.sql_type.clone().unwrap_or(SqlType::BigInt);
+            let sql_type = options.sql_type.as_ref().map_or(Ok(SqlType::BigInt), SqlType::from_ast)?;
             let mut sequence = sequence_of(self.database().new_oid(), name, &sql_type);
             adjust(&mut sequence, options, true)?;
             self.set_owner(&mut sequence, options)?;

@@ -5,8 +5,8 @@ use crate::catalog::named_relation::{Naming, along};
 use crate::catalog::store::{Change, Object};
 use crate::catalog::{Relation, View, folded};
 use crate::connection::Connection;
-use crate::parse::written::written;
 use crate::sql_type::SqlType;
+use fabius_sql_syntax::written::written;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 

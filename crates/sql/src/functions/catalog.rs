@@ -2,10 +2,10 @@
 
 use super::{Call, Definition, array_of, define, elements_at, integer_at, text_at, truth_at};
 use crate::catalog::{Catalog, ObjectName, TEMPORARY, name_of_text};
-use crate::identifier::quote_identifier;
 use crate::pg_catalog::{RELATIONS, ROLE, definition, objects, type_rows};
 use crate::sql_type::SqlType;
 use crate::type_rules::plain_name;
+use fabius_sql_syntax::identifier::quote_identifier;
 use fabius_value::{Error, Result, SqlState, Value};
 
 /// All of them.

@@ -2,9 +2,9 @@
 
 use super::regular_expression::{pattern, similar_pattern};
 use super::{Call, Definition, array_of, define, elements_at, integer_at, of_programs, text_at, truth_at};
-use crate::identifier::{quote_identifier, quote_literal};
 use crate::text_format::{cast_text, text};
 use fabius_program::ir::Function;
+use fabius_sql_syntax::identifier::{quote_identifier, quote_literal};
 use fabius_value::{Error, Result, SqlState, Value, letter_case};
 use md5::Digest;
 

@@ -6,10 +6,10 @@ use super::tree::{Body, Definition, SqlStatement};
 use super::type_name::{self, Named};
 use super::{parser, piece};
 use crate::catalog::{Catalog, FunctionParameter, ObjectName, ParameterMode, Returns, Volatility};
-use crate::parse::limits::ARGUMENTS;
-use crate::planning::heed;
 use crate::sql_type::SqlType;
 use fabius_program::syntax::diagnostic::{Source, Span};
+use fabius_sql_planning::heed;
+use fabius_sql_syntax::limits::ARGUMENTS;
 use fabius_value::{Error, Result, SqlState};
 use std::sync::Arc;
 

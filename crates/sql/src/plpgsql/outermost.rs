@@ -21,7 +21,7 @@ pub fn lower_call(
     source: &Arc<Source>,
     catalog: &Catalog,
     types: &mut ParameterTypes,
-    form: Option<&crate::parse::normal_form::NormalForm>,
+    form: Option<&fabius_sql_syntax::normal_form::NormalForm>,
 ) -> Result<Option<Lowered>> {
     let ast::Statement::Call(call) = statement else { return Ok(None) };
     let mut binder = Binder::new(catalog, &source.text, types).with_literals(form);

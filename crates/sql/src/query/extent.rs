@@ -4,10 +4,10 @@
 //! rule it has. So how deep and how large a plan may be is decided here, in one place, before it is optimised; and
 //! once more behind that, since conditions that come together there become longer chains.
 
-use crate::planning::heed;
 use crate::query::failure::inbound;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, LogicalPlan};
+use fabius_sql_planning::heed;
 use fabius_value::{Error, Result, SqlState};
 use std::sync::Arc;
 

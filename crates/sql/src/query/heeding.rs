@@ -1,9 +1,8 @@
 //! DataFusion's rules, which end when nobody waits for them any more.
 //!
 //! An optimizer goes through a plan once for each rule. Between two of its steps the work is asked whether it is to end
-//! (`crates/sql/src/planning.rs`): a rule that is applied to each part of a plan, at each part.
+//! (`crates/sql-planning/src/lib.rs`): a rule that is applied to each part of a plan, at each part.
 
-use crate::planning::heed;
 use crate::query::claims::ModestClaims;
 use crate::query::comparisons::{ComparisonsInOneForm, KeysByEquality};
 use crate::query::failure::outbound;
@@ -17,6 +16,7 @@ use datafusion::optimizer::{ApplyOrder, Optimizer, OptimizerConfig, OptimizerRul
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
+use fabius_sql_planning::heed;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 

@@ -1,6 +1,5 @@
 //! DataFusion as it is used here: its optimizer and operators, one partition, none of its own functions' names.
 
-use crate::planning;
 use crate::query::apply::{is_left, unfold};
 use crate::query::apply_operator::ApplyPlanner;
 use crate::query::claims::check::CheckedPlan;
@@ -28,6 +27,7 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
 use fabius::Allowance;
+use fabius_sql_planning as planning;
 use fabius_value::Result;
 use futures::TryStreamExt;
 use futures::executor::block_on;

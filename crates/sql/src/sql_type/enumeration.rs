@@ -3,7 +3,7 @@
 //! A value is stored as the number of its label. Numbers lie far apart, so that a label that is added between two
 //! others finds one, and no row has to change.
 
-use crate::identifier::quote_qualified;
+use fabius_sql_syntax::identifier::quote_qualified;
 use fabius_value::{Error, Result, SqlState};
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! Types by name: as SQL writes them, as PostgreSQL prints them, as object identifiers number them.
 
 use super::SqlType;
-use crate::identifier::quote_identifier;
+use fabius_sql_syntax::identifier::quote_identifier;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast::{self, ArrayElemTypeDef, CharacterLength, ExactNumberInfo, TimezoneInfo};
 use std::fmt;

@@ -2,8 +2,8 @@
 
 use super::super::given_rows::{literal, query_of};
 use crate::lowered::OutputColumn;
-use crate::parse::tokens::Tokens;
 use crate::sql_type::SqlType;
+use fabius_sql_syntax::tokens::Tokens;
 use fabius_value::{Error, Result, SqlState, Value};
 use sqlparser::ast;
 use std::ops::ControlFlow;

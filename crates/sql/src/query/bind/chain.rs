@@ -9,10 +9,10 @@
 //! ```
 
 use super::{Binder, plain_binary};
-use crate::parse::dialect::balanced;
 use crate::query::functions::operator::together;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::{Expr, Operator};
+use fabius_sql_syntax::dialect::balanced;
 
 /// Conditions of one chain that DataFusion sees, at most.
 const SEEN: usize = 256;

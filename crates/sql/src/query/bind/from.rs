@@ -7,7 +7,6 @@ use super::{
     Binder, Flavor, Level, Merged, Output, Relation, Scope, ScopeColumn, Sight, Typed, folded, parts_of,
 };
 use crate::catalog::{ObjectName, TEMPORARY, TEMPORARY_SHOWN, Table, View};
-use crate::parse::tokens::Tokens;
 use crate::pg_catalog;
 use crate::query::failure::{inbound, unsupported};
 use crate::query::leaf::{Leaf, LeafProvider};
@@ -16,6 +15,7 @@ use crate::sql_type::SqlType;
 use datafusion::common::{Column, JoinType};
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Operator};
+use fabius_sql_syntax::tokens::Tokens;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The grammar of domains, which sqlparser reads in part only.
 
-use super::command::{Command, DomainChange, DomainPart};
-use super::tokens::Tokens;
+use crate::command::{Command, DomainChange, DomainPart};
+use crate::tokens::Tokens;
 use fabius_value::Result;
 use sqlparser::ast;
 use sqlparser::tokenizer::Token;

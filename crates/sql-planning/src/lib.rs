@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Statements are trees, and are gone through, copied and dropped by recursion, some of it in libraries. How deep
-//! they may be is bounded (`crates/sql/src/parse/dialect.rs`, `crates/sql/src/query/extent.rs`), and here is a stack
+//! they may be is bounded (`crates/sql-syntax/src/dialect.rs`, `crates/sql/src/query/extent.rs`), and here is a stack
 //! that is large enough for it. What goes through a tree calls [`heed`] now and then: it ends the work once nobody
 //! waits for it, or when it has taken more memory than the session may hold. So that no such place is forgotten for
 //! ever, the session does not wait for work that was given up.
@@ -32,7 +32,7 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::task::block_in_place;
 
 /// A text of so many bytes is short: whatever it says, reading it takes a few milliseconds.
-pub(crate) const SHORT_BYTES: usize = 4 << 10;
+pub const SHORT_BYTES: usize = 4 << 10;
 
 /// Steps that are done here before the work goes to a thread of its own: some milliseconds.
 const STEPS: u32 = 20_000;
@@ -109,7 +109,7 @@ impl Bounds {
 /// # Errors
 /// Why the work is to end: nobody waits for it any more, there is no room for it, or it is more than was thought. It
 /// is to be handed on as it is.
-pub(crate) fn heed() -> Result<()> {
+pub fn heed() -> Result<()> {
     WORK.with_borrow_mut(|work| match work {
         None => Ok(()),
         Some(Work::Brief { left }) => {
@@ -124,7 +124,7 @@ pub(crate) fn heed() -> Result<()> {
 ///
 /// # Errors
 /// As [`heed`].
-pub(crate) fn heed_bytes(bytes: usize) -> Result<()> {
+pub fn heed_bytes(bytes: usize) -> Result<()> {
     if bytes <= SHORT_BYTES {
         return heed();
     }
@@ -173,7 +173,7 @@ impl Drop for Working {
 }
 
 /// Does something that takes a few steps. `None` if it takes more: then nothing has come of it.
-pub(crate) fn briefly<T>(work: impl FnOnce() -> Result<T>) -> Option<Result<T>> {
+pub fn briefly<T>(work: impl FnOnce() -> Result<T>) -> Option<Result<T>> {
     let working = Working::on(Work::Brief { left: STEPS });
     let done = work();
     match working.end() {
@@ -209,7 +209,7 @@ impl Drop for Waiting {
 ///
 /// # Panics
 /// If the work does.
-pub(crate) async fn apart<T: Send + 'static>(
+pub async fn apart<T: Send + 'static>(
     memory: &Arc<Allowance>,
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
@@ -238,7 +238,7 @@ pub(crate) async fn apart<T: Send + 'static>(
 ///
 /// # Errors
 /// As [`apart`].
-pub(crate) async fn read<T: Send + 'static>(
+pub async fn read<T: Send + 'static>(
     memory: &Arc<Allowance>,
     text: &str,
     rule: fn(&str) -> Result<T>,
@@ -258,7 +258,7 @@ fn no_thread(detail: &str) -> Error {
 
 /// Does something of the session's own that may be long: it heeds what its patience says. A long text's work lets the
 /// thread's other tasks go to another one.
-pub(crate) async fn here<T>(
+pub async fn here<T>(
     patience: Arc<dyn Patience>,
     memory: &Arc<Allowance>,
     is_long: bool,

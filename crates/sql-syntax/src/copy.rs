@@ -1,7 +1,7 @@
 //! The grammar of `COPY`: that of today, and those of PostgreSQL 8 and 7 that clients still write.
 
-use super::foreign::not_supported;
-use super::tokens::Tokens;
+use crate::foreign::not_supported;
+use crate::tokens::Tokens;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 use sqlparser::tokenizer::Token;

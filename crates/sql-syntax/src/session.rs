@@ -1,9 +1,9 @@
 //! The grammar of what concerns the session: transactions, settings, cursors, prepared statements.
 
-use super::command::{Characteristics, Command, Discard, Scroll, Step};
-use super::foreign::not_supported;
-use super::tokens::Tokens;
-use crate::lock::LockMode;
+use crate::command::{Characteristics, Command, Discard, Scroll, Step};
+use crate::foreign::not_supported;
+use crate::lock_mode::LockMode;
+use crate::tokens::Tokens;
 use fabius_value::Result;
 use sqlparser::tokenizer::Token;
 

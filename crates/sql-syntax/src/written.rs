@@ -3,7 +3,7 @@
 //! sqlparser's own text of a literal or name does not: it takes two quotes within for one that is doubled already,
 //! and one behind a backslash for one that needs no other. So all quotes are doubled here before it writes them.
 
-use crate::catalog::ObjectName;
+use crate::object_name::ObjectName;
 use sqlparser::ast::{self, VisitMut, VisitorMut};
 use std::fmt::Display;
 use std::ops::ControlFlow;
@@ -160,8 +160,8 @@ fn double_item(item: &mut ast::SelectItem) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::parse::tokens::Tokens;
+    use crate::tokens::Tokens;
+    use crate::*;
 
     /// Goal: what is written reads back as it was, however many quotes and backslashes it has.
     #[test]

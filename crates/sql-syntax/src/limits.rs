@@ -7,9 +7,9 @@ use sqlparser::ast::{self, Expr, Visit, Visitor};
 use std::ops::ControlFlow;
 
 /// Entries of a list of what is selected, with what is sorted or grouped by besides.
-pub(crate) const TARGETS: usize = 1664;
+pub const TARGETS: usize = 1664;
 /// Arguments of a function.
-pub(crate) const ARGUMENTS: usize = 100;
+pub const ARGUMENTS: usize = 100;
 /// What is written like a function, and takes any number of arguments.
 const WORDS: [&str; 3] = ["coalesce", "greatest", "least"];
 /// Columns of a table.
@@ -22,12 +22,12 @@ const WINDOW_KEYS: usize = 100;
 const KEYS: usize = 32;
 
 /// `54011`: the list has more entries than [`TARGETS`].
-pub(crate) fn too_many_targets() -> Error {
+pub fn too_many_targets() -> Error {
     too_many(b"54011", format!("target lists can have at most {TARGETS} entries"))
 }
 
 /// `54023`: a call has more arguments than [`ARGUMENTS`].
-pub(crate) fn too_many_arguments() -> Error {
+pub fn too_many_arguments() -> Error {
     too_many(b"54023", format!("cannot pass more than {ARGUMENTS} arguments to a function"))
 }
 
@@ -36,7 +36,7 @@ fn too_many(state: &[u8; 5], message: String) -> Error {
 }
 
 /// The error of the first list that is too long.
-pub(crate) fn exceeded(tree: &impl Visit) -> Option<Error> {
+pub fn exceeded(tree: &impl Visit) -> Option<Error> {
     tree.visit(&mut Lists).break_value()
 }
 
@@ -172,7 +172,7 @@ impl Visitor for Lists {
 
 #[cfg(test)]
 mod tests {
-    use crate::parse::parse;
+    use crate::parse;
     use fabius_value::SqlState;
 
     /// Goal: lists of PostgreSQL's length are read, longer ones are refused with its code.

@@ -10,7 +10,7 @@
 //! that: object-relational mappers write thousands of them in a row, and it does not matter how they are grouped, so
 //! they make a tree that is balanced.
 
-use crate::planning::heed;
+use fabius_sql_planning::heed;
 use fabius_value::{Error, SqlState};
 use sqlparser::ast::{BinaryOperator, Expr};
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
@@ -32,7 +32,7 @@ const POSTGRESQL: PostgreSqlDialect = PostgreSqlDialect {};
 
 /// The dialect for the reading of one text.
 #[derive(Debug)]
-pub(crate) struct Bounded {
+pub struct Bounded {
     most: usize,
     begun: Cell<usize>,
     /// Why reading was to end.
@@ -41,18 +41,18 @@ pub(crate) struct Bounded {
 
 impl Bounded {
     /// For so many tokens.
-    pub(crate) fn of(tokens: usize) -> Bounded {
+    pub fn of(tokens: usize) -> Bounded {
         let most = ATTEMPTS + tokens * ATTEMPTS_OF_TOKEN;
         Bounded { most, begun: Cell::new(0), ended: RefCell::default() }
     }
 
     /// A parser of tokens.
-    pub(crate) fn parser(&self, tokens: Vec<TokenWithSpan>) -> Parser<'_> {
+    pub fn parser(&self, tokens: Vec<TokenWithSpan>) -> Parser<'_> {
         Parser::new(self).with_recursion_limit(DEPTH).with_tokens_with_locations(tokens)
     }
 
     /// `54001`, if a bound is why the text was not read; or why nobody waits for that any more.
-    pub(crate) fn exceeded(&self, error: &ParserError) -> Option<Error> {
+    pub fn exceeded(&self, error: &ParserError) -> Option<Error> {
         if let Some(ended) = self.ended.take() {
             return Some(ended);
         }
@@ -190,7 +190,7 @@ fn balanced_height(operators: usize) -> usize {
 }
 
 /// The operands of a chain as a tree that is as low as can be, in the same order.
-pub(crate) fn balanced<T>(mut operands: Vec<T>, join: impl Fn(T, T) -> T) -> Option<T> {
+pub fn balanced<T>(mut operands: Vec<T>, join: impl Fn(T, T) -> T) -> Option<T> {
     while operands.len() > 1 {
         let mut pairs = Vec::with_capacity(operands.len().div_ceil(2));
         let mut rest = operands.into_iter();
@@ -209,7 +209,7 @@ pub(crate) fn balanced<T>(mut operands: Vec<T>, join: impl Fn(T, T) -> T) -> Opt
 ///
 /// # Errors
 /// `54001`
-pub(crate) fn refuse_depth(tokens: &[TokenWithSpan]) -> Result<(), Error> {
+pub fn refuse_depth(tokens: &[TokenWithSpan]) -> Result<(), Error> {
     let mut parts = vec![Part::default()];
     let is_word = |token: &Token, wanted: Keyword| match token {
         Token::Word(Word { keyword, quote_style: None, .. }) => *keyword == wanted,
@@ -256,7 +256,7 @@ pub(crate) fn refuse_depth(tokens: &[TokenWithSpan]) -> Result<(), Error> {
 
 /// The place of a word that stands twice where it can stand once: sqlparser would go as deep as there are such words,
 /// without a bound.
-pub(crate) fn repeated(tokens: &[TokenWithSpan]) -> Option<usize> {
+pub fn repeated(tokens: &[TokenWithSpan]) -> Option<usize> {
     let word = |at: usize| match tokens.get(at).map(|token| &token.token) {
         Some(Token::Word(Word { keyword, quote_style: None, .. })) => *keyword,
         _ => Keyword::NoKeyword,
@@ -567,7 +567,7 @@ impl Dialect for Bounded {
 
 #[cfg(test)]
 mod tests {
-    use crate::parse::parse;
+    use crate::parse;
     use fabius_value::SqlState;
 
     fn state(text: &str) -> SqlState {

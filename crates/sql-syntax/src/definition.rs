@@ -1,12 +1,10 @@
 //! The grammar of definitions that sqlparser does not read as PostgreSQL does.
 
-use super::command::{Command, SequenceChange, SequenceOptions};
-use super::foreign::not_supported;
-use super::tokens::Tokens;
-use super::written::written_name;
-use super::{database, domain};
-use crate::catalog::Identity;
-use crate::sql_type::SqlType;
+use crate::command::{Command, Identity, SequenceChange, SequenceOptions};
+use crate::foreign::not_supported;
+use crate::tokens::Tokens;
+use crate::written::written_name;
+use crate::{database, domain};
 use fabius_value::Result;
 use sqlparser::ast;
 use sqlparser::tokenizer::Token;
@@ -16,7 +14,7 @@ pub fn sequence_options(tokens: &mut Tokens<'_>) -> Result<SequenceOptions> {
     let mut options = SequenceOptions::default();
     loop {
         if tokens.accept(&["AS"]) {
-            options.sql_type = Some(SqlType::from_ast(&tokens.take(|parser| parser.parse_data_type())?)?);
+            options.sql_type = Some(tokens.take(|parser| parser.parse_data_type())?);
         } else if tokens.accept(&["START"]) {
             tokens.accept(&["WITH"]);
             options.start = Some(tokens.integer()?);

@@ -1,8 +1,8 @@
 //! The grammar of statements by their first word.
 
-use super::command::Command;
-use super::tokens::Tokens;
-use super::{definition, session};
+use crate::command::Command;
+use crate::tokens::Tokens;
+use crate::{definition, session};
 use fabius_value::Result;
 use sqlparser::ast::{self, helpers::stmt_create_table::CreateTableBuilder};
 use sqlparser::tokenizer::Token;
@@ -24,7 +24,7 @@ pub(super) fn read(tokens: &mut Tokens<'_>) -> Result<Command> {
         "TABLE" => definition::read_table_query(tokens),
         "CREATE" | "ALTER" | "DROP" | "TRUNCATE" | "COMMENT" | "GRANT" | "REVOKE" | "IMPORT" | "SECURITY"
         | "REASSIGN" => definition::read(tokens, &first),
-        "COPY" => super::copy::read(tokens).map(|copy| Command::Copy(Box::new(copy))),
+        "COPY" => crate::copy::read(tokens).map(|copy| Command::Copy(Box::new(copy))),
         "DO" => Ok(Command::Do),
         _ => session::read(tokens, &first),
     }

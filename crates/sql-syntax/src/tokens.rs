@@ -1,7 +1,7 @@
 //! The tokens of a statement with their places; syntax errors in PostgreSQL's words.
 
-use super::dialect::{self, Bounded};
-use crate::planning::{SHORT_BYTES, heed_bytes};
+use crate::dialect::{self, Bounded};
+use fabius_sql_planning::{SHORT_BYTES, heed_bytes};
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast::{self, Visit};
 use sqlparser::dialect::PostgreSqlDialect;
@@ -42,7 +42,7 @@ impl Line {
 }
 
 /// How many tokens a text has, about.
-pub(crate) fn estimate(text: &str) -> usize {
+pub fn estimate(text: &str) -> usize {
     let (mut tokens, mut is_quoted, mut is_word) = (0, false, false);
     for byte in text.bytes() {
         let continues = byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii();
@@ -100,9 +100,9 @@ impl<'t> Tokens<'t> {
             .into_iter()
             .filter(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF))
             .collect();
-        match super::spelling::usual(&mut tokens.tokens) {
+        match crate::spelling::usual(&mut tokens.tokens) {
             Ok(()) => Ok(tokens),
-            Err(super::spelling::Adjacent(at)) => Err(tokens.error_at(at)),
+            Err(crate::spelling::Adjacent(at)) => Err(tokens.error_at(at)),
         }
     }
 
@@ -444,10 +444,10 @@ impl<'t> Tokens<'t> {
 
     /// Refuses what sqlparser reads and PostgreSQL does not have, or not so much of.
     fn refuse_foreign(&self, tree: &impl Visit) -> Result<()> {
-        if let Some(error) = super::limits::exceeded(tree) {
+        if let Some(error) = crate::limits::exceeded(tree) {
             return Err(error);
         }
-        let Some(found) = super::foreign::find(tree) else { return Ok(()) };
+        let Some(found) = crate::foreign::find(tree) else { return Ok(()) };
         let is_near = |at: &usize| {
             found.near().is_some_and(|near| self.token(*at).to_string().eq_ignore_ascii_case(near))
         };

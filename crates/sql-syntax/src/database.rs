@@ -1,8 +1,8 @@
 //! The grammar of databases, which sqlparser does not read.
 
-use super::command::{Command, DatabaseChange};
-use super::foreign::not_supported;
-use super::tokens::Tokens;
+use crate::command::{Command, DatabaseChange};
+use crate::foreign::not_supported;
+use crate::tokens::Tokens;
 use fabius_value::Result;
 use sqlparser::tokenizer::Token;
 

@@ -27,14 +27,17 @@ pub mod command;
 pub mod copy;
 mod database;
 pub mod definition;
-pub(crate) mod dialect;
+pub mod dialect;
 mod domain;
-pub(crate) mod foreign;
-pub(crate) mod limits;
+pub mod foreign;
+pub mod identifier;
+pub mod limits;
+pub mod lock_mode;
 pub mod normal_form;
+pub mod object_name;
 pub mod part;
 pub mod session;
-pub(crate) mod spelling;
+pub mod spelling;
 mod statement;
 pub mod tokens;
 pub mod written;
@@ -88,7 +91,7 @@ pub fn split(text: &str) -> Result<Vec<Range<usize>>> {
 }
 
 /// Whether a word is a call of a function without parentheses, as PostgreSQL's grammar has some.
-pub(crate) fn is_bare_function(ident: &ast::Ident) -> bool {
+pub fn is_bare_function(ident: &ast::Ident) -> bool {
     const BARE: &[&str] = &[
         "current_user",
         "session_user",

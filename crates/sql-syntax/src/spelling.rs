@@ -102,7 +102,7 @@ pub(super) fn usual(tokens: &mut Vec<TokenWithSpan>) -> Result<(), Adjacent> {
 
 /// How the one name begins that stands for a target of `ON CONFLICT` that is not made of columns alone; what was
 /// written follows.
-pub(crate) const TARGET: &str = "fabius target ";
+pub const TARGET: &str = "fabius target ";
 
 /// Makes a name of a target of `ON CONFLICT` that has expressions, or a condition.
 fn conflict_target(tokens: &mut Vec<TokenWithSpan>, open: usize) {
@@ -527,7 +527,7 @@ fn table_of_query(tokens: &mut Vec<TokenWithSpan>) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::*;
 
     fn respelled(text: &str) -> String {
         let tokens = Tokenizer::new(&PostgreSqlDialect {}, text).tokenize_with_location().unwrap();

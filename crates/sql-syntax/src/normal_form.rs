@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Statements of one form are nearly always one program with other arguments; which literals of a form are arguments,
-//! and which have a say in the program, only binding it tells ([`Recipe`](crate::bind::Recipe)). Finding the form is
+//! and which have a say in the program, only binding it tells ([`Recipe`]). Finding the form is
 //! one pass over the text, far quicker than parsing it.
 
 use sqlparser::tokenizer::Location;
@@ -189,8 +189,8 @@ fn is_word(byte: u8) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::parse::tokens::Tokens;
+    use crate::tokens::Tokens;
+    use crate::*;
     use sqlparser::tokenizer::Token;
 
     fn said(text: &str) -> Option<Vec<String>> {

@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 
 /// A clause that PostgreSQL does not have.
 #[derive(Debug)]
-pub(crate) struct Foreign {
+pub struct Foreign {
     /// The clause's words, or what it is: the statement is wrong at the last of them if that is a keyword.
     pub words: &'static str,
     /// What does not have it.
@@ -31,7 +31,7 @@ pub(super) fn not_supported(what: &str) -> Error {
 
 impl Foreign {
     /// `42601` as PostgreSQL says it, or `0A000` for what it has.
-    pub(crate) fn error(&self) -> Error {
+    pub fn error(&self) -> Error {
         let Foreign { words, of, is_known } = self;
         if *is_known {
             return not_supported(words);
@@ -44,7 +44,7 @@ impl Foreign {
     }
 
     /// The word where the statement is wrong, unless what stands there has no fixed word.
-    pub(crate) fn near(&self) -> Option<&'static str> {
+    pub fn near(&self) -> Option<&'static str> {
         let last = self.words.rsplit(' ').next()?;
         (!last.contains(|letter: char| letter.is_lowercase())).then_some(last)
     }
@@ -53,7 +53,7 @@ impl Foreign {
 type Judged = ControlFlow<Foreign>;
 
 /// Finds the first clause that is not PostgreSQL's.
-pub(crate) fn find(tree: &impl Visit) -> Option<Foreign> {
+pub fn find(tree: &impl Visit) -> Option<Foreign> {
     tree.visit(&mut Judge::default()).break_value()
 }
 

@@ -1,6 +1,6 @@
 //! Parts of statements that are made of others, without a text in between.
 
-use super::tokens::Tokens;
+use crate::tokens::Tokens;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 
