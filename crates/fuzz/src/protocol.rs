@@ -6,9 +6,9 @@
 //! ```
 
 use fabius_server::wire::frontend::{Bind, Execute, Opening, Parse, Target, read_text};
-use fabius_sql::binary_format;
-use fabius_sql::sql_type::SqlType;
-use fabius_sql::text_format::{self, TextStyle};
+use fabius_sql_meaning::binary_format;
+use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_meaning::text_format::{self, TextStyle};
 use fabius_value::{Error, Value};
 
 pub(crate) fn run(bytes: &[u8]) {

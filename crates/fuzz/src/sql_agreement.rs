@@ -16,7 +16,7 @@
 use crate::input::Input;
 use crate::sql_generator::{Generator, Kind};
 use crate::sql_rig::{Rig, Shown};
-use fabius_sql::sql_type::SqlType;
+use fabius_sql_meaning::sql_type::SqlType;
 use fabius_value::Result;
 
 /// Tables with some of everything; numbers are small, so that nothing overflows.

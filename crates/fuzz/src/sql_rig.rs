@@ -2,8 +2,8 @@
 
 use fabius::{Database, Options};
 use fabius_sql::connection::{Connection, Response, SqlDatabase, TransactionStatus};
-use fabius_sql::sql_type::SqlType;
-use fabius_sql::text_format;
+use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_meaning::text_format;
 use fabius_value::{Error, Result, SqlState, Value};
 use futures::StreamExt;
 use std::sync::{Arc, OnceLock};

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Statements are trees, and are gone through, copied and dropped by recursion, some of it in libraries. How deep
-//! they may be is bounded (`crates/sql-syntax/src/dialect.rs`, `crates/sql/src/query/extent.rs`), and here is a stack
+//! they may be is bounded (`crates/sql-syntax/src/dialect.rs`, `crates/sql-query/src/extent.rs`), and here is a stack
 //! that is large enough for it. What goes through a tree calls [`heed`] now and then: it ends the work once nobody
 //! waits for it, or when it has taken more memory than the session may hold. So that no such place is forgotten for
 //! ever, the session does not wait for work that was given up.

@@ -10,16 +10,18 @@
 //! | [`command`] | what a statement asks for |
 //! | [`session`] | the grammar of what concerns the session: transactions, settings, cursors, prepared statements |
 //! | [`definition`] | the grammar of definitions that sqlparser does not read as PostgreSQL does |
-//! | `domain` | the grammar of domains |
-//! | `dialect` | sqlparser's dialect, with bounds on what reading takes |
-//! | `foreign` | clauses that sqlparser reads and PostgreSQL does not have: refused |
-//! | `limits` | lists that are longer than PostgreSQL takes them: refused |
-//! | `spelling` | what sqlparser does not read, in other words |
+//! | `database`, `domain` | the grammar of databases and domains |
+//! | [`dialect`] | sqlparser's dialect, with bounds on what reading takes |
+//! | [`foreign`] | clauses that sqlparser reads and PostgreSQL does not have: refused |
+//! | [`limits`] | lists that are longer than PostgreSQL takes them: refused |
+//! | [`spelling`] | what sqlparser does not read, in other words |
 //! | [`written`] | parts of statements as text that reads back as the same |
 //! | [`part`] | parts of statements that are made of others |
 //! | [`normal_form`] | a statement's text without its literals |
 //! | `statement` | the grammar of statements by their first word |
 //! | [`copy`] | the grammar of `COPY` |
+//! | [`identifier`], [`object_name`] | names as SQL writes them; full names |
+//! | [`lock_mode`] | the modes of locks on tables |
 //!
 //! Nothing here knows what names mean.
 

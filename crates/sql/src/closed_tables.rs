@@ -14,9 +14,9 @@
 //! What a leader has closed is open once its term is over: nothing that it has handed in is agreed on behind an entry
 //! of a later term, and what another node requires goes to the leader of a term that that node knows of.
 
-use crate::catalog::{Oid, store};
 use crate::lock::{LockKey, LockMode, Owner};
 use fabius::{Database, Footing, Requirement, Statement, TransactionOptions};
+use fabius_sql_meaning::catalog::{Oid, store};
 use fabius_value::{Error, Result, SqlState, Value};
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
@@ -59,8 +59,8 @@ struct Closing {
 /// What writes stand on that do not stand on the lead of their node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ground {
-    /// The [token](crate::catalog::Catalog::token) of the catalog by which the first statement was understood, once
-    /// there is one.
+    /// The [token](fabius_sql_meaning::catalog::Catalog::token) of the catalog by which the first statement was
+    /// understood, once there is one.
     pub token: Option<String>,
     /// The tables that are written.
     pub written: BTreeSet<Oid>,

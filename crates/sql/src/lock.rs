@@ -3,7 +3,8 @@
 //! Rows are not locked here: what a transaction depends on is checked, or held, by the database beneath. Whoever waits
 //! here looks from time to time whether those who wait there close a circle with those who wait here.
 
-use crate::catalog::{ObjectName, Oid};
+use fabius_sql_meaning::catalog::{ObjectName, Oid};
+use fabius_sql_meaning::session_facts::AdvisoryKey;
 pub use fabius_sql_syntax::lock_mode::LockMode;
 use fabius_sql_syntax::lock_mode::Modes;
 use fabius_value::{Error, Result, SqlState};
@@ -38,19 +39,6 @@ pub enum LockKey {
     Name(ObjectName),
     /// A number that clients agree on (`pg_advisory_lock`).
     Advisory(AdvisoryKey),
-}
-
-/// A number that clients lock, or a pair of numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct AdvisoryKey {
-    /// The number of the database whose clients agree on it.
-    pub database: Oid,
-    /// The first of a pair, or the upper half of a number.
-    pub class: u32,
-    /// The second of a pair, or the lower half of a number.
-    pub object: u32,
-    /// Whether it is a pair.
-    pub is_pair: bool,
 }
 
 /// How long to wait.
@@ -340,6 +328,9 @@ fn not_available(key: &LockKey) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fabius_sql_syntax::lock_mode::LockMode::{
+        AccessExclusive, AccessShare, Exclusive, Share, ShareUpdateExclusive,
+    };
     use std::sync::Arc;
 
     fn table() -> Arc<LockTable> {

@@ -4,9 +4,9 @@
 //! numbers are taken, and a call, ordered and durable as all calls are, takes the next block behind that. So whoever
 //! takes numbers gets others than everybody else. What is left of a block when the database closes is never used.
 
-use crate::catalog::store;
-use crate::catalog::{Oid, Sequence};
 use fabius::{Database, Footing, Outcome, Statement, TransactionOptions};
+use fabius_sql_meaning::catalog::store;
+use fabius_sql_meaning::catalog::{Oid, Sequence};
 use fabius_value::{Error, Result, SqlState, Value};
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -94,7 +94,7 @@ pub struct Reserved {
 pub fn of_rows(oid: Oid) -> Sequence {
     Sequence {
         oid,
-        name: crate::catalog::ObjectName { schema: String::new(), name: String::new() },
+        name: fabius_sql_meaning::catalog::ObjectName { schema: String::new(), name: String::new() },
         start: 1,
         increment: 1,
         minimum: 1,

@@ -1,6 +1,6 @@
 //! Settings of a session: `SET`, `SHOW`, `RESET`, and what of them ends with a transaction.
 
-use crate::text_format::TextStyle;
+use fabius_sql_meaning::text_format::TextStyle;
 use fabius_value::{Error, Result, SqlState};
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -5,7 +5,7 @@
 
 use fabius::{Database, Options};
 use fabius_sql::connection::{Connection, Response, SqlDatabase};
-use fabius_sql::text_format;
+use fabius_sql_meaning::text_format;
 use futures::StreamExt;
 use std::collections::BTreeMap;
 use std::fmt::Write;

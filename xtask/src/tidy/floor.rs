@@ -1,9 +1,13 @@
 //! Crates stand on floors, and a crate uses crates of lower floors only.
 //!
 //! ```text
-//! 8  cli  bench  fuzz  python
-//! 7  server
-//! 6  sql
+//! 12 cli  bench  fuzz  python
+//! 11 server
+//! 10 sql
+//! 9  sql-program  sql-query
+//! 8  sql-meaning
+//! 7  sql-syntax
+//! 6  sql-planning
 //! 5  database
 //! 4  engine-*  cluster
 //! 3  testing
@@ -30,12 +34,17 @@ const FLOORS: &[(&str, u8)] = &[
     ("testing", 3),
     ("cluster", 4),
     ("database", 5),
-    ("sql", 6),
-    ("server", 7),
-    ("cli", 8),
-    ("bench", 8),
-    ("fuzz", 8),
-    ("python", 8),
+    ("sql-planning", 6),
+    ("sql-syntax", 7),
+    ("sql-meaning", 8),
+    ("sql-program", 9),
+    ("sql-query", 9),
+    ("sql", 10),
+    ("server", 11),
+    ("cli", 12),
+    ("bench", 12),
+    ("fuzz", 12),
+    ("python", 12),
 ];
 
 /// The floor of every crate whose folder begins with `engine-`.

@@ -94,7 +94,7 @@ const STACK_BYTES: usize = 64 << 20;
 /// If the server does not start.
 pub fn serve() -> fabius::Result<()> {
     if std::env::args().any(|argument| argument == AS_WRITTEN) {
-        fabius_sql::query::plan_as_written();
+        fabius_sql_query::plan_as_written();
     }
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(2).thread_stack_size(STACK_BYTES).enable_all().build();

@@ -6,7 +6,7 @@ use crate::wire::backend::{self, CopyDirection};
 use crate::wire::frontend::Formats;
 use crate::wire::socket::OUTPUT_BYTES;
 use fabius_sql::connection::Response;
-use fabius_sql::lowered::OutputColumn;
+use fabius_sql_meaning::output::OutputColumn;
 use fabius_value::{Result, Value};
 use futures::StreamExt;
 use futures::stream::BoxStream;

@@ -17,7 +17,7 @@ use crate::wire::frontend::{Bind, Execute, Formats, Parse, Target};
 use crate::wire::socket::Frame;
 use fabius::Held;
 use fabius_sql::connection::{KeptStatement, Response, TransactionStatus};
-use fabius_sql::sql_type::SqlType;
+use fabius_sql_meaning::sql_type::SqlType;
 use fabius_value::{Error, Result, SqlState, Value};
 use std::collections::HashMap;
 use std::sync::Arc;

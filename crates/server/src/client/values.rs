@@ -2,10 +2,10 @@
 
 use crate::wire::backend;
 use crate::wire::frontend::{Bind, Formats, violation};
-use fabius_sql::binary_format;
-use fabius_sql::lowered::OutputColumn;
-use fabius_sql::sql_type::SqlType;
-use fabius_sql::text_format::{self, Fit, TextStyle};
+use fabius_sql_meaning::binary_format;
+use fabius_sql_meaning::output::OutputColumn;
+use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_meaning::text_format::{self, Fit, TextStyle};
 use fabius_value::{Result, Value};
 
 /// Appends a `DataRow`.

@@ -2,7 +2,7 @@
 
 use crate::wire::frontend::Formats;
 use fabius_sql::connection::TransactionStatus;
-use fabius_sql::lowered::OutputColumn;
+use fabius_sql_meaning::output::OutputColumn;
 use fabius_value::Error;
 
 /// Appends a message of a kind; `body` appends what is in it.

@@ -4,7 +4,7 @@
 //! message of a connection has no kind. Bodies are not trusted: each read is checked, and what does not fit is
 //! `08P01`.
 
-use fabius_sql::binary_format;
+use fabius_sql_meaning::binary_format;
 use fabius_value::{Error, Result, SqlState};
 
 /// What a client does that the protocol does not allow.

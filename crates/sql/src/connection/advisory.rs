@@ -8,26 +8,10 @@
 //! ```
 
 use super::Connection;
-use crate::lock::{AdvisoryKey, LockKey, LockMode, LockTable, Owner, Patience};
+use crate::lock::{LockKey, LockTable, Owner, Patience};
+use fabius_sql_meaning::session_facts::AdvisoryLock;
 use fabius_value::{Error, Result, SqlState};
 use std::collections::HashMap;
-
-/// A lock that a function asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct AdvisoryLock {
-    /// What is locked.
-    pub key: AdvisoryKey,
-    /// Whether others may have it too.
-    pub is_shared: bool,
-    /// Whether it ends with the transaction, or else with the session.
-    pub is_of_transaction: bool,
-}
-
-impl AdvisoryLock {
-    fn mode(&self) -> LockMode {
-        if self.is_shared { LockMode::Share } else { LockMode::Exclusive }
-    }
-}
 
 /// The advisory locks of a session.
 #[derive(Default)]

@@ -12,8 +12,8 @@
 //!
 //! Where a query joins the table with such rows, all of the table is a part of its own.
 
-use crate::catalog::{Catalog, ObjectName, Relation, folded};
-use crate::functions::may_differ;
+use fabius_sql_meaning::catalog::{Catalog, ObjectName, Relation, folded};
+use fabius_sql_meaning::functions::may_differ;
 use fabius_sql_syntax::part;
 use fabius_sql_syntax::written::quoted_object;
 use fabius_value::{Error, Result, SqlState};

@@ -4,12 +4,12 @@ use super::plan::Given;
 use super::result::{HeldRows, rows_response};
 use super::write_query::WriteQuery;
 use super::{Connection, Response};
-use crate::bind;
-use crate::bulk_write::BulkWrite;
-use crate::catalog::Catalog;
-use crate::lowered::Argument;
-use crate::text_format;
 use fabius_program::syntax::tree::TypeKind;
+use fabius_sql_meaning::catalog::Catalog;
+use fabius_sql_meaning::text_format;
+use fabius_sql_program::bind;
+use fabius_sql_program::bulk_write::BulkWrite;
+use fabius_sql_program::lowered::Argument;
 use fabius_value::{Error, Result, SqlState, Value};
 use std::sync::Arc;
 

@@ -6,9 +6,9 @@
 //! ```
 
 use super::{Connection, OpenTransaction};
-use crate::catalog::{Catalog, ConstraintId, ForeignKey, Table, parts};
-use crate::lowered::{Fate, Lowered};
-use crate::type_rules::without_modifiers;
+use fabius_sql_meaning::catalog::{Catalog, ConstraintId, ForeignKey, Table, parts};
+use fabius_sql_meaning::type_rules::without_modifiers;
+use fabius_sql_program::lowered::{Fate, Lowered};
 use fabius_sql_syntax::written::{quoted, quoted_object};
 use fabius_value::{Error, Result, SqlState, Value};
 use sqlparser::ast;

@@ -1,7 +1,7 @@
 //! What `EXPLAIN` is asked for.
 
-use crate::lowered::OutputColumn;
-use crate::sql_type::SqlType;
+use fabius_sql_meaning::output::OutputColumn;
+use fabius_sql_meaning::sql_type::SqlType;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 

@@ -11,9 +11,9 @@ use super::plan::Given;
 use super::plan::{Body, Explanation, Plan, Program};
 use super::result::rows_response;
 use super::{Connection, Response};
-use crate::bind;
-use crate::catalog::Catalog;
 use fabius_program::slice::TypesOnly;
+use fabius_sql_meaning::catalog::Catalog;
+use fabius_sql_program::bind;
 use fabius_value::{Result, Value};
 use futures::TryStreamExt;
 use serde_json::{Map, json};
@@ -121,8 +121,8 @@ fn of_program(
 fn in_words(
     text: &str,
     catalog: &Catalog,
-    reads: &[crate::catalog::ObjectName],
-    writes: &[crate::catalog::ObjectName],
+    reads: &[fabius_sql_meaning::catalog::ObjectName],
+    writes: &[fabius_sql_meaning::catalog::ObjectName],
 ) -> String {
     let tables = reads.iter().chain(writes).filter_map(|name| catalog.tables.get(name));
     tables.fold(text.to_string(), |text, table| {

@@ -1,16 +1,17 @@
 //! What functions and catalog relations ask about a session.
 
-use super::advisory::{AdvisoryLock, AdvisoryLocks};
+use super::advisory::AdvisoryLocks;
 use super::listed::Listed;
 use super::sql_database::SqlDatabase;
-use crate::catalog::{Catalog, Oid, Sequence};
-use crate::lock::{AdvisoryKey, LockKey, owner_of};
-use crate::session_facts::{
+use crate::lock::{LockKey, owner_of};
+use crate::settings::Settings;
+use fabius::Database;
+use fabius_sql_meaning::catalog::{Catalog, Oid, Sequence};
+use fabius_sql_meaning::session_facts::{
     Activity, HeldLock, ListedCursor, ListedStatement, LockedThing, SessionFacts, Setting, Waiting,
 };
-use crate::settings::Settings;
-use crate::text_format::TextStyle;
-use fabius::Database;
+use fabius_sql_meaning::session_facts::{AdvisoryKey, AdvisoryLock};
+use fabius_sql_meaning::text_format::TextStyle;
 use fabius_value::{Result, TableId};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashMap};
@@ -61,7 +62,7 @@ fn waited_for<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
         Ok(handle) if handle.runtime_flavor() == RuntimeFlavor::MultiThread => {
             tokio::task::block_in_place(|| handle.block_on(future))
         }
-        _ => Err(crate::query::failure::unsupported("a sequence in this query is not supported")),
+        _ => Err(fabius_sql_query::failure::unsupported("a sequence in this query is not supported")),
     }
 }
 

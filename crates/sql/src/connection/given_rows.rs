@@ -1,7 +1,7 @@
 //! Rows that were found before as parts of a statement.
 
-use crate::lowered::OutputColumn;
-use crate::text_format::{self, TextStyle};
+use fabius_sql_meaning::output::OutputColumn;
+use fabius_sql_meaning::text_format::{self, TextStyle};
 use fabius_sql_syntax::part;
 use fabius_sql_syntax::written::quoted;
 use fabius_value::{Result, Value};

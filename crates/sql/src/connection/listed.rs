@@ -1,8 +1,8 @@
 //! Cursors and prepared statements of a session, as `pg_cursors` and `pg_prepared_statements` list them.
 
 use super::Connection;
-use crate::session_facts::{ListedCursor, ListedStatement};
-use crate::sql_type::SqlType;
+use fabius_sql_meaning::session_facts::{ListedCursor, ListedStatement};
+use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_syntax::command::Scroll;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;

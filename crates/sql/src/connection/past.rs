@@ -4,10 +4,10 @@
 //! a table whose rows have got another place since then, or which was not there, cannot be read.
 
 use super::Connection;
-use crate::catalog::{Catalog, ObjectName};
-use crate::sql_type::SqlType;
-use crate::text_format::{self, Fit};
 use fabius::Moment;
+use fabius_sql_meaning::catalog::{Catalog, ObjectName};
+use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_meaning::text_format::{self, Fit};
 use fabius_value::{Error, Result, Seq, SqlState, Value};
 
 /// What a value of `fabius.as_of` means: a sequence number, or a time.

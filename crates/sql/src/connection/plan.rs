@@ -3,15 +3,16 @@
 use super::explain_options::Wanted;
 use super::write_query::WriteQuery;
 use super::written_rows::Target;
-use crate::bind::{self, Recipe};
-use crate::catalog::{Catalog, ObjectName};
 use crate::lock::{LockKey, LockMode};
-use crate::lowered::{Lowered, OutputColumn};
-use crate::parameter_types::ParameterTypes;
-use crate::query::QueryPlan;
-use crate::sql_type::SqlType;
 use fabius::{Database, Statement};
 use fabius_program::syntax::Source;
+use fabius_sql_meaning::catalog::{Catalog, ObjectName};
+use fabius_sql_meaning::output::OutputColumn;
+use fabius_sql_meaning::parameter_types::ParameterTypes;
+use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_program::bind::{self, Recipe};
+use fabius_sql_program::lowered::Lowered;
+use fabius_sql_query::QueryPlan;
 use fabius_sql_syntax::normal_form::NormalForm;
 use fabius_value::{Error, Result, SqlState, Value};
 use parking_lot::Mutex;
@@ -158,7 +159,7 @@ impl Program {
         types: &mut ParameterTypes,
         form: Option<&NormalForm>,
     ) -> Result<Lowering> {
-        let lowered = match crate::plpgsql::lower_call(source, text, catalog, types, form)? {
+        let lowered = match fabius_sql_program::plpgsql::lower_call(source, text, catalog, types, form)? {
             Some(call) => call,
             None => match bind::lower(source, text, catalog, types, form)? {
                 Some(lowered) => lowered,

@@ -2,8 +2,8 @@
 
 use super::plan::{Plan, Ready};
 use super::prepared::Prepared;
-use crate::bind;
-use crate::sql_type::SqlType;
+use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_program::bind;
 use fabius_sql_syntax::normal_form::{Literal, NormalForm};
 use parking_lot::Mutex;
 use std::collections::HashMap;

@@ -5,15 +5,15 @@ use super::plan::{Body, Explanation, Lowering, Plan, Program};
 use super::skip_locked::{has_skips, waiting};
 use super::with_writes::{has_writes, returning_apart};
 use super::write_query::WriteQuery;
-use crate::catalog::{Catalog, ObjectName};
 use crate::lock::{LockKey, LockMode};
-use crate::lowered::{Lowered, Shape};
-use crate::parameter_types::ParameterTypes;
-use crate::query;
-use crate::session_facts::SessionFacts;
-use crate::sql_type::SqlType;
 use fabius::Database;
 use fabius_program::syntax::Source;
+use fabius_sql_meaning::catalog::{Catalog, ObjectName};
+use fabius_sql_meaning::parameter_types::ParameterTypes;
+use fabius_sql_meaning::session_facts::SessionFacts;
+use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_program::lowered::{Lowered, Shape};
+use fabius_sql_query as query;
 use fabius_sql_syntax::Command;
 use fabius_sql_syntax::normal_form::NormalForm;
 use fabius_value::{Error, Result, SqlState};
@@ -27,7 +27,7 @@ use std::sync::Arc;
 impl Plan {
     /// How `DO` runs.
     fn of_block(database: &Database, catalog: &Catalog, text: &str) -> Result<Arc<Plan>> {
-        let lowered = crate::plpgsql::lower_do(text, catalog)?;
+        let lowered = fabius_sql_program::plpgsql::lower_do(text, catalog)?;
         let statement = database.statement(&lowered.definition)?;
         let names: Vec<ObjectName> = lowered.reads.iter().chain(&lowered.writes).cloned().collect();
         let writes = !lowered.writes.is_empty();
@@ -45,7 +45,7 @@ impl Plan {
             version: catalog.version,
             parameters: Vec::new(),
             columns: None,
-            tables: program.lowered.locks(catalog),
+            tables: locks_of(&program.lowered, catalog),
             names,
             writes,
             body: Body::Program(Arc::new(program)),
@@ -134,7 +134,7 @@ impl Plan {
         let mut types = ParameterTypes::new(given);
         types.has_own_clock = !session.text_style().is_usual();
         let program = Program::lower(database, catalog, statement, &source, &mut types, form)
-            .map_err(|error| crate::bind::wording::in_words(error, catalog));
+            .map_err(|error| fabius_sql_program::bind::wording::in_words(error, catalog));
         let (program, too_large) = match program? {
             Lowering::Program(program) => (Some(program), None),
             Lowering::Inexpressible => (None, None),
@@ -156,7 +156,7 @@ impl Plan {
                 version: catalog.version,
                 parameters: program.types.clone(),
                 columns,
-                tables: lowered.locks(catalog),
+                tables: locks_of(lowered, catalog),
                 names,
                 writes: !lowered.writes.is_empty(),
                 body: Body::Program(Arc::new(*program)),
@@ -221,13 +221,11 @@ impl Plan {
     }
 }
 
-impl Lowered {
-    /// How it locks its tables.
-    fn locks(&self, catalog: &Catalog) -> Vec<(LockKey, LockMode)> {
-        let read = self.row_lock.map_or(LockMode::AccessShare, |_| LockMode::RowShare);
-        let reads = self.reads.iter().map(|name| (name, read));
-        lock_keys(catalog, reads.chain(self.writes.iter().map(|name| (name, LockMode::RowExclusive))))
-    }
+/// How a program locks its tables.
+fn locks_of(lowered: &Lowered, catalog: &Catalog) -> Vec<(LockKey, LockMode)> {
+    let read = lowered.row_lock.map_or(LockMode::AccessShare, |_| LockMode::RowShare);
+    let reads = lowered.reads.iter().map(|name| (name, read));
+    lock_keys(catalog, reads.chain(lowered.writes.iter().map(|name| (name, LockMode::RowExclusive))))
 }
 
 /// A statement whose functions are not given parameters of type `void`: drivers pass these in the places of output
@@ -252,7 +250,7 @@ impl WithoutVoid<'_> {
                 return true;
             };
             let ast::Value::Placeholder(name) = &value.value else { return true };
-            let index = crate::parameter_types::index_of(name).ok();
+            let index = fabius_sql_meaning::parameter_types::index_of(name).ok();
             index.and_then(|index| self.0.get(index)) != Some(&SqlType::Void)
         });
     }

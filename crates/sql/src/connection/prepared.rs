@@ -2,9 +2,9 @@
 
 use super::listed::Listing;
 use super::plan::Ready;
-use crate::lowered::OutputColumn;
-use crate::sql_type::SqlType;
 use fabius::Held;
+use fabius_sql_meaning::output::OutputColumn;
+use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_planning as planning;
 use fabius_sql_syntax::Command;
 use fabius_sql_syntax::tokens;

@@ -2,8 +2,8 @@
 
 use super::TransactionStatus;
 use super::prepared::Prepared;
-use crate::catalog::Oid;
-use crate::session_facts::{Activity, Waiting};
+use fabius_sql_meaning::catalog::Oid;
+use fabius_sql_meaning::session_facts::{Activity, Waiting};
 use parking_lot::Mutex;
 use std::sync::Arc;
 

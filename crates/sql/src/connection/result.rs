@@ -14,13 +14,14 @@ use super::prepared::{KeptStatement, Prepared};
 use super::source::{SMALL_BYTES, TransactionRows};
 use super::transaction::{Running, ended};
 use super::{Connection, Response};
-use crate::catalog::Catalog;
-use crate::lowered::{Lowered, OutputColumn, Shape};
-use crate::parameter_types::ParameterTypes;
-use crate::query::{self, QueryPlan};
-use crate::sql_type::SqlType;
 use fabius::{Concurrency, Held, Transaction};
+use fabius_sql_meaning::catalog::Catalog;
+use fabius_sql_meaning::output::OutputColumn;
+use fabius_sql_meaning::parameter_types::ParameterTypes;
+use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_planning as planning;
+use fabius_sql_program::lowered::{Lowered, Shape};
+use fabius_sql_query::{self as query, QueryPlan};
 use fabius_sql_syntax::{self as syntax, Command};
 use fabius_value::{Error, Result, SqlState, Value};
 use futures::stream::BoxStream;
@@ -276,7 +277,8 @@ impl Connection {
             }
         };
         self.end_taking();
-        let stream = outcome.map_err(|error| crate::bind::wording::in_words(error, &self.catalog()))?;
+        let stream =
+            outcome.map_err(|error| fabius_sql_program::bind::wording::in_words(error, &self.catalog()))?;
         self.set_as_told()?;
         Ok(stream)
     }

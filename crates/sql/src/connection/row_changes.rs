@@ -1,14 +1,14 @@
 //! `UPDATE` and `DELETE` that are no programs: a query finds the rows and their new values, a program writes them.
 
 use super::write_query::{WriteQuery, stored_types};
-use crate::bind::{RowsOf, lower_delete_rows, lower_update_rows};
-use crate::bulk_write::BulkWrite;
-use crate::catalog::{Catalog, ROW_NUMBER, Table, folded};
-use crate::parameter_types::ParameterTypes;
-use crate::query;
-use crate::session_facts::SessionFacts;
 use fabius::Database;
 use fabius_program::syntax::Source;
+use fabius_sql_meaning::catalog::{Catalog, ROW_NUMBER, Table, folded};
+use fabius_sql_meaning::parameter_types::ParameterTypes;
+use fabius_sql_meaning::session_facts::SessionFacts;
+use fabius_sql_program::bind::{RowsOf, lower_delete_rows, lower_update_rows};
+use fabius_sql_program::bulk_write::BulkWrite;
+use fabius_sql_query as query;
 use fabius_sql_syntax::part;
 use fabius_sql_syntax::tokens::Tokens;
 use fabius_value::{Error, Result, SqlState};
@@ -139,7 +139,7 @@ fn returned(
                 all.extend(all_own());
             }
             ast::SelectItem::UnnamedExpr(expression) => {
-                let name = crate::column_name::of(expression);
+                let name = fabius_sql_meaning::column_name::of(expression);
                 all.push(part::named(as_written(expression, target, assigned)?, &name));
             }
             ast::SelectItem::ExprWithAlias { expr, alias } => {
@@ -287,7 +287,7 @@ impl WriteQuery {
                 // It follows from the others; that it is given DEFAULT was seen when the statement was bound.
                 continue;
             }
-            let value = crate::bind::typed(&value, &table.columns[place]);
+            let value = fabius_sql_program::bind::typed(&value, &table.columns[place]);
             let stored = part::cast(value.clone(), &table.columns[place].sql_type.written())?;
             assignments_by_name.insert(name, stored);
             columns.push(place);

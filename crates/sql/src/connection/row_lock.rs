@@ -1,7 +1,7 @@
 //! Statements that lock rows: `FOR UPDATE` and the like.
 
-use crate::lowered::RowLock;
 use fabius::Transaction;
+use fabius_sql_meaning::output::RowLock;
 use fabius_value::{Error, Result, SqlState, Value};
 use std::sync::Arc;
 use std::time::Duration;

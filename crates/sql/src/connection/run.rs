@@ -9,11 +9,12 @@ use super::row_lock::submit_locking;
 use super::stance::Stance;
 use super::transaction::{ended, redefined};
 use super::{Connection, Response};
-use crate::catalog::{Catalog, ObjectName};
 use crate::lock::{LockKey, LockMode, Patience};
-use crate::lowered::{Argument, OutputColumn, RowLock};
-use crate::session_facts::SessionFacts;
+use fabius_sql_meaning::catalog::{Catalog, ObjectName};
+use fabius_sql_meaning::output::{OutputColumn, RowLock};
+use fabius_sql_meaning::session_facts::SessionFacts;
 use fabius_sql_planning as planning;
+use fabius_sql_program::lowered::Argument;
 use fabius_sql_syntax::{self as syntax, Command};
 use fabius_value::{Error, Result, SqlState, Value};
 use std::sync::Arc;
@@ -161,8 +162,9 @@ impl Connection {
             let (then, now) = (before.tables.get(name), catalog.tables.get(name));
             let is_own =
                 now.is_some_and(|table| open.changes.iter().any(|change| change.row == i64::from(table.oid)));
-            let storage =
-                |table: Option<&Arc<crate::catalog::Table>>| table.map(|table| table.storage.clone());
+            let storage = |table: Option<&Arc<fabius_sql_meaning::catalog::Table>>| {
+                table.map(|table| table.storage.clone())
+            };
             if storage(then) != storage(now) && !is_own && !name.schema.starts_with("pg_temp") {
                 return Err(Error::new(
                     SqlState::SERIALIZATION_FAILURE,
@@ -211,7 +213,7 @@ impl Connection {
         }
     }
 
-    /// Passes on what functions said: the rows of [`Lowered::notices`](crate::lowered::Lowered::notices).
+    /// Passes on what functions said: the rows of [`Lowered::notices`](fabius_sql_program::lowered::Lowered::notices).
     fn say(&mut self, notices: Option<Value>) {
         let Some(Value::List(notices)) = notices else { return };
         for notice in notices.iter() {

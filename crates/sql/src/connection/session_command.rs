@@ -2,10 +2,10 @@
 
 use super::prepared::Prepared;
 use super::{Connection, Response};
-use crate::catalog::store::{Change, Object};
 use crate::lock::{LockKey, LockMode, Patience};
-use crate::sql_type::SqlType;
-use crate::text_format::{self, Fit};
+use fabius_sql_meaning::catalog::store::{Change, Object};
+use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_meaning::text_format::{self, Fit};
 use fabius_sql_syntax::Command;
 use fabius_sql_syntax::command::{Characteristics, Discard};
 use fabius_value::{Error, Result, SqlState, Value};
@@ -66,9 +66,9 @@ impl Connection {
                 }
                 let catalog = self.catalog();
                 for name in tables {
-                    let (schema, short) = crate::catalog::parts(name)?;
+                    let (schema, short) = fabius_sql_meaning::catalog::parts(name)?;
                     let is_there = catalog.relation(name)?.is_some()
-                        || crate::pg_catalog::relation(schema.as_deref(), &short).is_some();
+                        || fabius_sql_meaning::pg_catalog::relation(schema.as_deref(), &short).is_some();
                     if !is_there {
                         return Err(catalog.missing("relation", name));
                     }

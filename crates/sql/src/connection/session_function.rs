@@ -2,13 +2,13 @@
 
 use super::result::rows_response;
 use super::{Connection, Response};
-use crate::catalog::{Oid, folded};
-use crate::interval::{self, Interval};
-use crate::lowered::OutputColumn;
-use crate::parameter_types::index_of;
-use crate::sql_type::SqlType;
-use crate::text_format::{self, Fit};
 use fabius::KeyedCall;
+use fabius_sql_meaning::catalog::{Oid, folded};
+use fabius_sql_meaning::interval::{self, Interval};
+use fabius_sql_meaning::output::OutputColumn;
+use fabius_sql_meaning::parameter_types::index_of;
+use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_meaning::text_format::{self, Fit};
 use fabius_value::{Error, Result, Seq, SqlState, Value};
 use sqlparser::ast;
 use std::time::Duration;

@@ -6,11 +6,11 @@
 use super::row_lock::{submit_locking, unless_waited};
 use super::sql_database::SqlDatabase;
 use super::transaction::{OpenTransaction, Running, ended};
-use crate::catalog::{ObjectName, Oid, ROW_NUMBER};
-use crate::query::row_source::Bound;
-use crate::query::{QueryPlan, RowSource, TableScan};
 use async_trait::async_trait;
 use fabius::{ReaderStandpoint, ScanPlace, Standpoint, Transaction};
+use fabius_sql_meaning::catalog::{ObjectName, Oid, ROW_NUMBER};
+use fabius_sql_query::row_source::Bound;
+use fabius_sql_query::{QueryPlan, RowSource, TableScan};
 use fabius_value::{ColumnId, DataType, Datum, Error, IndexId, Result, SqlState, Value};
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};

@@ -2,13 +2,13 @@
 
 use super::plan_cache::PlanCache;
 use super::presence::Presence;
-use crate::catalog::store::{self, Change};
-use crate::catalog::store::{Catalogs, MAIN_DATABASE, Object};
-use crate::catalog::{Catalog, ConstraintId, Oid};
 use crate::closed_tables::{self, ClosedTables};
 use crate::lock::{LockKey, LockTable, Owner, owner_of};
 use crate::sequence::{self, Sequences};
 use fabius::{Allowance, Database, Statement};
+use fabius_sql_meaning::catalog::store::{self, Change};
+use fabius_sql_meaning::catalog::store::{Catalogs, MAIN_DATABASE, Object};
+use fabius_sql_meaning::catalog::{Catalog, ConstraintId, Oid};
 use fabius_value::{Error, Result, SqlState};
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -570,7 +570,7 @@ impl SqlDatabase {
     /// Sets a sequence, at once and for everybody.
     pub(crate) async fn set_sequence(
         &self,
-        sequence: &crate::catalog::Sequence,
+        sequence: &fabius_sql_meaning::catalog::Sequence,
         value: i64,
         is_called: bool,
     ) -> Result<()> {

@@ -14,10 +14,10 @@
 use super::Connection;
 use super::plan::{Body, Plan};
 use super::sql_database::SqlDatabase;
-use crate::catalog::Catalog;
 use crate::closed_tables::{Ground, Standing};
 use crate::lock::LockMode;
 use fabius::{Concurrency, Footing, Requirement};
+use fabius_sql_meaning::catalog::Catalog;
 use fabius_value::{Error, Result, SqlState};
 use std::sync::Arc;
 use std::time::Duration;

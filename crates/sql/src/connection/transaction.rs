@@ -6,11 +6,11 @@ use super::plan::Body;
 use super::plan::Given;
 use super::stance::Stance;
 use super::{Connection, Manner, Notice, TransactionStatus};
-use crate::catalog::Catalog;
-use crate::catalog::store::{Change, Object};
 use crate::lock::{self, LockKey, LockMode};
 use crate::settings::SettingsMark;
 use fabius::{Concurrency, Footing, Savepoint, Transaction, TransactionOptions};
+use fabius_sql_meaning::catalog::Catalog;
+use fabius_sql_meaning::catalog::store::{Change, Object};
 use fabius_sql_syntax::command::Characteristics;
 use fabius_value::{Error, Result, SqlState};
 use std::sync::{Arc, Weak};
@@ -425,7 +425,7 @@ impl Connection {
             Err(error) if self.stands_elsewhere() && error.state().as_str().starts_with("42") => {
                 Err(redefined())
             }
-            Err(error) => Err(crate::bind::wording::in_words(error, &self.catalog())),
+            Err(error) => Err(fabius_sql_program::bind::wording::in_words(error, &self.catalog())),
         }
     }
 
@@ -618,11 +618,11 @@ impl Connection {
             arguments.push(self.argument(&catalog, argument, given).await?);
         }
         let outcome = self.submit_aside(&program.statement, &arguments).await;
-        outcome.map(drop).map_err(|error| crate::bind::wording::in_words(error, &catalog))
+        outcome.map(drop).map_err(|error| fabius_sql_program::bind::wording::in_words(error, &catalog))
     }
 
     /// How many rows a table has, as the transaction sees it.
-    pub(crate) async fn count_rows(&mut self, table: &crate::catalog::Table) -> Result<usize> {
+    pub(crate) async fn count_rows(&mut self, table: &fabius_sql_meaning::catalog::Table) -> Result<usize> {
         let text = format!(
             "procedure count() -> bigint {{ var n: bigint = 0 for row in `{}` {{ n = n + 1 }} return n }}",
             table.storage.replace('`', "``")

@@ -1,18 +1,19 @@
 //! A write of what a query gives.
 
-use crate::bind;
-use crate::bind::RowsOf;
-use crate::bulk_write::BulkWrite;
-use crate::catalog::{Catalog, ObjectName, Table, folded};
-use crate::conversion;
-use crate::lowered::{OutputColumn, Shape};
-use crate::parameter_types::ParameterTypes;
-use crate::query::{self, QueryPlan};
-use crate::session_facts::SessionFacts;
-use crate::sql_type::SqlType;
-use crate::text_format::{Fit, TextStyle};
-use crate::type_rules::{self, Context};
 use fabius::Database;
+use fabius_sql_meaning::catalog::{Catalog, ObjectName, Table, folded};
+use fabius_sql_meaning::conversion;
+use fabius_sql_meaning::output::OutputColumn;
+use fabius_sql_meaning::parameter_types::ParameterTypes;
+use fabius_sql_meaning::session_facts::SessionFacts;
+use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_meaning::text_format::{Fit, TextStyle};
+use fabius_sql_meaning::type_rules::{self, Context};
+use fabius_sql_program::bind;
+use fabius_sql_program::bind::RowsOf;
+use fabius_sql_program::bulk_write::BulkWrite;
+use fabius_sql_program::lowered::Shape;
+use fabius_sql_query::{self as query, QueryPlan};
 use fabius_sql_syntax::part;
 use fabius_value::{Error, Result, SqlState, Value};
 use sqlparser::ast::{self, VisitMut, VisitorMut};

@@ -10,8 +10,8 @@
 //! ```
 
 use super::given_rows::literal;
-use crate::catalog::{Catalog, ObjectName, Relation, folded};
-use crate::lowered::OutputColumn;
+use fabius_sql_meaning::catalog::{Catalog, ObjectName, Relation, folded};
+use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_syntax::part;
 use fabius_sql_syntax::tokens::Tokens;
 use fabius_value::{Error, Result, SqlState, Value};

@@ -1,9 +1,9 @@
 //! The binary format: a header, rows of fields with their lengths, a trailer.
 
 use super::lines::Lines;
-use crate::binary_format;
-use crate::lowered::OutputColumn;
-use crate::sql_type::SqlType;
+use fabius_sql_meaning::binary_format;
+use fabius_sql_meaning::output::OutputColumn;
+use fabius_sql_meaning::sql_type::SqlType;
 use fabius_value::{Error, Result, SqlState, Value};
 
 /// Signature, flags, and no extension.

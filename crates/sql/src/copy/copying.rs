@@ -1,8 +1,8 @@
 //! A `COPY` that takes rows in, as far as it has come.
 
 use super::lines::Lines;
-use crate::bulk_write::BulkWrite;
-use crate::catalog::{Catalog, Table};
+use fabius_sql_meaning::catalog::{Catalog, Table};
+use fabius_sql_program::bulk_write::BulkWrite;
 use fabius_sql_syntax::copy::CopyOptions;
 use fabius_value::Value;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! A line's fields, and fields as a line.
 
-use crate::lowered::OutputColumn;
-use crate::sql_type::SqlType;
-use crate::text_format::{self, Fit, TextStyle};
+use fabius_sql_meaning::output::OutputColumn;
+use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_meaning::text_format::{self, Fit, TextStyle};
 use fabius_sql_syntax::copy::{CopyFormat, CopyOptions};
 use fabius_value::{Error, Result, SqlState, Value};
 

@@ -16,13 +16,13 @@ pub(crate) mod copying;
 mod fields;
 mod lines;
 
-use crate::bulk_write::BulkWrite;
-use crate::catalog::Table;
 use crate::connection::{Connection, CopyIn, Response};
 use crate::ddl::Filling;
 use crate::lock::{LockKey, LockMode};
-use crate::lowered::OutputColumn;
 use copying::Copying;
+use fabius_sql_meaning::catalog::Table;
+use fabius_sql_meaning::output::OutputColumn;
+use fabius_sql_program::bulk_write::BulkWrite;
 use fabius_sql_syntax::copy::{CopyFormat, CopyOptions, CopyStatement, CopySubject};
 use fabius_sql_syntax::written::quoted;
 use fabius_value::{Error, Result, SqlState, Value};
@@ -303,7 +303,7 @@ fn line(
     row: &[Value],
     columns: &[OutputColumn],
     options: &CopyOptions,
-    style: &crate::text_format::TextStyle,
+    style: &fabius_sql_meaning::text_format::TextStyle,
 ) -> Vec<u8> {
     fields::write(row, columns, options, style)
 }

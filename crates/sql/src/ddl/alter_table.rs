@@ -5,10 +5,10 @@ use super::create_table::{identity, read_options, refuse_incomparable};
 use super::generated::{mentions, refuse_change};
 use super::storage::Filling;
 use super::{depended_on, not_supported};
-use crate::catalog::store::{Change, Object};
-use crate::catalog::{ForeignKey, Identity, ObjectName, Table, View, folded, parts};
 use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
+use fabius_sql_meaning::catalog::store::{Change, Object};
+use fabius_sql_meaning::catalog::{Column, ForeignKey, Identity, ObjectName, Table, View, folded, parts};
 use fabius_sql_syntax::command::SequenceOptions;
 use fabius_sql_syntax::identifier::quote_identifier;
 use fabius_sql_syntax::written::quoted_object;
@@ -95,33 +95,7 @@ impl Connection {
                 }
                 self.add_column(table, column_def).await?;
                 let Some(column) = table.column(&name).cloned() else { return Ok(()) };
-                if let Some(sequence) = &column.sequence {
-                    // Rows that are there are numbered from the beginning; the sequence goes on behind them.
-                    let catalog = self.catalog();
-                    if let Some(sequence) = catalog.sequences.get(sequence) {
-                        let count = i64::try_from(self.count_rows(before).await?).unwrap_or(i64::MAX);
-                        filling.numbered.insert(name, (sequence.start, sequence.increment));
-                        if count > 0 {
-                            let last = sequence.start + sequence.increment * (count - 1);
-                            self.database().set_sequence(sequence, last, true).await?;
-                        }
-                    }
-                } else {
-                    let value = match &column.default {
-                        Some(default) => {
-                            let expression = fabius_sql_syntax::tokens::Tokens::of(default)?
-                                .read(|parser| parser.parse_expr())?;
-                            self.evaluate(&expression, &column.sql_type).await?
-                        }
-                        // Computed once the row is there.
-                        None if column.generated.is_some() && !column.nullable => {
-                            let data_type = column.sql_type.storage().unwrap_or(DataType::TEXT);
-                            crate::bind::some_value(data_type)
-                        }
-                        None => Value::Null,
-                    };
-                    filling.values.insert(name, crate::text_format::kept(value, &column.sql_type));
-                }
+                self.fill_added(before, &column, filling).await?;
             }
             Operation::DropColumn { column_names, if_exists, drop_behavior, .. } => {
                 for name in column_names {
@@ -180,6 +154,40 @@ impl Connection {
             | Operation::EnableTrigger { .. }
             | Operation::ReplicaIdentity { .. } => {}
             other => return Err(not_supported(format!("ALTER TABLE ... {other}"))),
+        }
+        Ok(())
+    }
+
+    /// Finds out what rows that are there have in a new column.
+    async fn fill_added(&mut self, before: &Table, column: &Column, filling: &mut Filling) -> Result<()> {
+        if let Some(sequence) = &column.sequence {
+            // Rows that are there are numbered from the beginning; the sequence goes on behind them.
+            let catalog = self.catalog();
+            if let Some(sequence) = catalog.sequences.get(sequence) {
+                let count = i64::try_from(self.count_rows(before).await?).unwrap_or(i64::MAX);
+                filling.numbered.insert(column.name.clone(), (sequence.start, sequence.increment));
+                if count > 0 {
+                    let last = sequence.start + sequence.increment * (count - 1);
+                    self.database().set_sequence(sequence, last, true).await?;
+                }
+            }
+        } else {
+            let value = match &column.default {
+                Some(default) => {
+                    let expression =
+                        fabius_sql_syntax::tokens::Tokens::of(default)?.read(|parser| parser.parse_expr())?;
+                    self.evaluate(&expression, &column.sql_type).await?
+                }
+                // Computed once the row is there.
+                None if column.generated.is_some() && !column.nullable => {
+                    let data_type = column.sql_type.storage().unwrap_or(DataType::TEXT);
+                    fabius_sql_program::bind::some_value(data_type)
+                }
+                None => Value::Null,
+            };
+            filling
+                .values
+                .insert(column.name.clone(), fabius_sql_meaning::text_format::kept(value, &column.sql_type));
         }
         Ok(())
     }

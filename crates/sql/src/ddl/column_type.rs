@@ -5,10 +5,10 @@
 
 use super::storage::Filling;
 use super::{column_place, not_supported};
-use crate::catalog::{Column, Table, folded};
 use crate::connection::Connection;
-use crate::sql_type::SqlType;
-use crate::type_rules::{Context, converts, is_integer, is_text};
+use fabius_sql_meaning::catalog::{Column, Table, folded};
+use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_meaning::type_rules::{Context, converts, is_integer, is_text};
 use fabius_sql_syntax::written::{quoted, quoted_object, written};
 use fabius_value::{Error, Result, SqlState, Value};
 use sqlparser::ast::{self, AlterColumnOperation, AlterTableOperation};

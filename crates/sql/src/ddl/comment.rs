@@ -1,10 +1,10 @@
 //! `COMMENT ON`, and what becomes of comments when what they are on changes.
 
-use crate::catalog::store::{Change, Object};
-use crate::catalog::{Oid, Table, extension, folded, parts};
 use crate::connection::Connection;
-use crate::pg_catalog;
-use crate::sql_type::SqlType;
+use fabius_sql_meaning::catalog::store::{Change, Object};
+use fabius_sql_meaning::catalog::{Oid, Table, extension, folded, parts};
+use fabius_sql_meaning::pg_catalog;
+use fabius_sql_meaning::sql_type::SqlType;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 

@@ -1,13 +1,13 @@
 //! `CREATE TABLE`, with its constraints.
 
 use super::{free_name, not_supported};
-use crate::catalog::store::{Change, Object};
-use crate::catalog::{
-    Check, Column, Deferral, ForeignKey, Identity, Key, ObjectName, ReferentialAction, Table, folded,
-};
 use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
-use crate::sql_type::SqlType;
+use fabius_sql_meaning::catalog::store::{Change, Object};
+use fabius_sql_meaning::catalog::{
+    Check, Column, Deferral, ForeignKey, Identity, Key, ObjectName, ReferentialAction, Table, folded,
+};
+use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_planning::heed;
 use fabius_sql_syntax::command::SequenceOptions;
 use fabius_sql_syntax::is_bare_function;
@@ -137,7 +137,12 @@ impl Connection {
                 given = with_default.get(turn).copied().into_iter().collect();
             }
             let names: Vec<String> = given.iter().map(|column| column.name.clone()).collect();
-            crate::bulk_write::BulkWrite::new(self.database().database(), &catalog, table, &names)?;
+            fabius_sql_program::bulk_write::BulkWrite::new(
+                self.database().database(),
+                &catalog,
+                table,
+                &names,
+            )?;
         }
         Ok(())
     }
@@ -164,7 +169,12 @@ impl Connection {
         let rows = Box::pin(self.query_rows(&text, &[], &[])).await?;
         let count = rows.len();
         let catalog = self.catalog();
-        let insert = crate::bulk_write::BulkWrite::new(self.database().database(), &catalog, &table, &names)?;
+        let insert = fabius_sql_program::bulk_write::BulkWrite::new(
+            self.database().database(),
+            &catalog,
+            &table,
+            &names,
+        )?;
         self.write_rows(&catalog, (&insert, &[]), rows, true).await?;
         Ok(format!("SELECT {count}"))
     }
@@ -234,7 +244,7 @@ impl Connection {
                     column.generated = Some(written(expression));
                 }
                 ast::ColumnOption::Collation(collation) => {
-                    let name = crate::catalog::parts(collation)?.1;
+                    let name = fabius_sql_meaning::catalog::parts(collation)?.1;
                     if !matches!(name.as_str(), "C" | "POSIX" | "default" | "ucs_basic") {
                         return Err(not_supported(format!("collation \"{name}\"")));
                     }
@@ -410,7 +420,7 @@ impl Connection {
             ));
         }
         let catalog = self.catalog();
-        let is_self = crate::catalog::parts(&key.foreign_table)
+        let is_self = fabius_sql_meaning::catalog::parts(&key.foreign_table)
             .map(|(schema, name)| {
                 name == table.name.name
                     && schema.is_none_or(|schema| schema == table.name.schema)
@@ -606,7 +616,7 @@ pub(super) fn refuse_incomparable(
 ) -> Result<()> {
     for (own, other) in columns.iter().zip(parent_columns) {
         let Some((own, other)) = table.column(own).zip(parent.column(other)) else { continue };
-        if !crate::bind::compares(&own.sql_type, &other.sql_type) {
+        if !fabius_sql_program::bind::compares(&own.sql_type, &other.sql_type) {
             let message = format!("foreign key constraint \"{name}\" cannot be implemented");
             let (own, other) = (&own.sql_type, &other.sql_type);
             return Err(Error::new(SqlState::DATATYPE_MISMATCH, message)

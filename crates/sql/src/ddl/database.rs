@@ -2,10 +2,10 @@
 //!
 //! A database is a catalog of its own over the same storage, log and sessions.
 
-use crate::catalog::store::{Change, MAIN_DATABASE, Object};
-use crate::catalog::{ObjectName, Oid};
 use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
+use fabius_sql_meaning::catalog::store::{Change, MAIN_DATABASE, Object};
+use fabius_sql_meaning::catalog::{ObjectName, Oid};
 use fabius_sql_syntax::command::DatabaseChange;
 use fabius_value::{Error, Result, SqlState};
 use std::time::Duration;

@@ -4,11 +4,11 @@
 
 use super::enumeration::no_type;
 use super::{depended_on, not_supported, storage};
-use crate::catalog::defined_type::value_as;
-use crate::catalog::store::{Change, Object};
-use crate::catalog::{Check, Column, Domain, ObjectName, TEMPORARY, Table};
 use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
+use fabius_sql_meaning::catalog::defined_type::value_as;
+use fabius_sql_meaning::catalog::store::{Change, Object};
+use fabius_sql_meaning::catalog::{Check, Column, Domain, ObjectName, TEMPORARY, Table};
 use fabius_sql_syntax::command::{DomainChange, DomainPart};
 use fabius_sql_syntax::written::written;
 use fabius_value::{Error, Result, SqlState};

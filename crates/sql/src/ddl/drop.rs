@@ -1,31 +1,14 @@
 //! `DROP`, `TRUNCATE`, and what depends on what.
 
 use super::{depended_on, not_supported};
-use crate::catalog::{Catalog, ObjectName, Relation, Table, View, parts};
 use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
+use fabius_sql_meaning::catalog::named_relation::relations_of;
+use fabius_sql_meaning::catalog::{Catalog, ObjectName, Relation, Table, View, parts};
 use fabius_sql_planning::heed;
 use fabius_value::{Error, Result, SqlState};
-use sqlparser::ast::{self, visit_relations};
-use std::collections::BTreeSet;
-use std::ops::ControlFlow;
+use sqlparser::ast;
 use std::sync::Arc;
-
-/// The relations that a view's query names.
-pub(crate) fn relations_of(catalog: &Catalog, view: &View) -> BTreeSet<ObjectName> {
-    let mut names = BTreeSet::new();
-    let Ok(fabius_sql_syntax::Command::Sql(statement)) = fabius_sql_syntax::parse(&view.query) else {
-        return names;
-    };
-    let _ = visit_relations(&*statement, |relation| {
-        names.extend(parts(relation).ok().and_then(|(schema, short)| {
-            let candidates = catalog.candidates(schema.as_deref(), &short);
-            candidates.into_iter().find(|name| catalog.relation_named(name).is_some())
-        }));
-        ControlFlow::<()>::Continue(())
-    });
-    names
-}
 
 /// Views that name a relation.
 pub(super) fn views_of(catalog: &Catalog, name: &ObjectName) -> Vec<Arc<View>> {
@@ -240,7 +223,11 @@ impl Connection {
         Ok(())
     }
 
-    fn drop_sequence(&mut self, sequence: &crate::catalog::Sequence, cascade: bool) -> Result<()> {
+    fn drop_sequence(
+        &mut self,
+        sequence: &fabius_sql_meaning::catalog::Sequence,
+        cascade: bool,
+    ) -> Result<()> {
         let catalog = self.catalog();
         let users: Vec<Arc<Table>> = catalog
             .tables
@@ -266,7 +253,7 @@ impl Connection {
             }
             self.put_table(table);
         }
-        self.record_gone(sequence.oid, sequence.name.schema == crate::catalog::TEMPORARY);
+        self.record_gone(sequence.oid, sequence.name.schema == fabius_sql_meaning::catalog::TEMPORARY);
         Ok(())
     }
 

@@ -3,12 +3,12 @@
 //! What has a type keeps all of it, labels too, so that altering a type alters its tables, functions and views.
 
 use super::{depended_on, not_supported, storage};
-use crate::catalog::defined_type::{Typed, is_of};
-use crate::catalog::store::{Change, Object};
-use crate::catalog::{Catalog, Column, Function, ObjectName, TEMPORARY, Table, View, folded};
 use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
-use crate::sql_type::{Enumeration, SqlType};
+use fabius_sql_meaning::catalog::defined_type::{Typed, is_of};
+use fabius_sql_meaning::catalog::store::{Change, Object};
+use fabius_sql_meaning::catalog::{Catalog, Column, Function, ObjectName, TEMPORARY, Table, View, folded};
+use fabius_sql_meaning::sql_type::{Enumeration, SqlType};
 use fabius_value::limit::NAME_BYTES;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast::{self, AlterTypeAddValuePosition, AlterTypeOperation, UserDefinedTypeRepresentation};
@@ -82,7 +82,8 @@ impl Users {
         });
         let texts = texts.map(|table| format!("a condition or default of table {}", table.name.name));
         let functions = self.functions.iter().map(|function| {
-            let types = crate::catalog::input_types(&function.parameters).map(SqlType::to_string);
+            let types =
+                fabius_sql_meaning::catalog::input_types(&function.parameters).map(SqlType::to_string);
             format!("function {}({})", function.name.name, types.collect::<Vec<_>>().join(","))
         });
         let views = self.views.iter().map(|view| format!("view {}", view.name.name));

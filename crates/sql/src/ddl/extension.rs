@@ -1,8 +1,8 @@
 //! `CREATE EXTENSION`, `DROP EXTENSION`
 
-use crate::catalog::extension::{EXTENSIONS, PLPGSQL, oid_of};
-use crate::catalog::store::{Change, Object};
 use crate::connection::Connection;
+use fabius_sql_meaning::catalog::extension::{EXTENSIONS, PLPGSQL, oid_of};
+use fabius_sql_meaning::catalog::store::{Change, Object};
 use fabius_value::{Error, Result, SqlState};
 
 impl Connection {

@@ -1,8 +1,8 @@
 //! Generated columns: what their expressions may say, and what depends on them.
 
 use super::not_supported;
-use crate::catalog::{Column, Table, folded};
 use crate::connection::Connection;
+use fabius_sql_meaning::catalog::{Column, Table, folded};
 use fabius_sql_syntax::written::{quoted, quoted_object};
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast::{self, AlterColumnOperation as Change};

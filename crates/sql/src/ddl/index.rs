@@ -2,11 +2,11 @@
 
 use super::not_supported;
 use super::storage::{Filling, not_unique};
-use crate::catalog::{Column, Key, Table, WrittenKey, folded, parts};
-use crate::column_name;
 use crate::connection::Connection;
-use crate::sql_type::SqlType;
-use crate::type_rules::without_modifiers;
+use fabius_sql_meaning::catalog::{Column, Key, Table, WrittenKey, folded, parts};
+use fabius_sql_meaning::column_name;
+use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_meaning::type_rules::without_modifiers;
 use fabius_sql_syntax::tokens::Tokens;
 use fabius_sql_syntax::written::{quoted_object, written};
 use fabius_value::{Error, Result, SqlState, Value};
@@ -104,7 +104,10 @@ impl Connection {
             None => None,
         };
         if let Some(given) = &given {
-            let name = crate::catalog::ObjectName { schema: before.name.schema.clone(), name: given.clone() };
+            let name = fabius_sql_meaning::catalog::ObjectName {
+                schema: before.name.schema.clone(),
+                name: given.clone(),
+            };
             if !self.claim(&name, create.if_not_exists).await? {
                 return Ok("CREATE INDEX".into());
             }

@@ -34,13 +34,12 @@ mod sequence;
 mod storage;
 mod view;
 
-pub(crate) use drop::relations_of;
 pub(crate) use storage::Filling;
 
-use crate::catalog::store::{Change, Object};
-use crate::catalog::{Catalog, ObjectName, Relation, Table, parts};
 use crate::connection::{Connection, Response};
 use crate::lock::{LockKey, LockMode};
+use fabius_sql_meaning::catalog::store::{Change, Object};
+use fabius_sql_meaning::catalog::{Catalog, ObjectName, Relation, Table, parts};
 use fabius_sql_syntax::Command;
 use fabius_sql_syntax::command::DatabaseChange;
 use fabius_value::{Error, Result, SqlState};
@@ -200,7 +199,7 @@ impl Connection {
     }
 
     /// An object is gone, with what is said of it.
-    fn record_gone(&mut self, oid: crate::catalog::Oid, is_temporary: bool) {
+    fn record_gone(&mut self, oid: fabius_sql_meaning::catalog::Oid, is_temporary: bool) {
         self.forget_comments(oid);
         self.record(Change::gone(oid), is_temporary);
     }
@@ -258,7 +257,7 @@ impl Connection {
     /// `CREATE FUNCTION`, `CREATE PROCEDURE`
     async fn create_function(&mut self, text: &str) -> Result<String> {
         let catalog = self.catalog();
-        let mut function = crate::plpgsql::create(text, &catalog)?.function;
+        let mut function = fabius_sql_program::plpgsql::create(text, &catalog)?.function;
         if function.oid == 0 {
             function.oid = self.database().new_oid();
         }
@@ -277,7 +276,7 @@ impl Connection {
         for described in names {
             let catalog = self.catalog();
             let all = catalog.functions_named(&described.name)?;
-            let types: Option<Vec<crate::sql_type::SqlType>> = match &described.args {
+            let types: Option<Vec<fabius_sql_meaning::sql_type::SqlType>> = match &described.args {
                 None => None,
                 // What it gives does not tell it from others.
                 Some(arguments) => Some(
@@ -288,11 +287,11 @@ impl Connection {
                         .collect::<Result<_>>()?,
                 ),
             };
-            let fits = |function: &&std::sync::Arc<crate::catalog::Function>| {
+            let fits = |function: &&std::sync::Arc<fabius_sql_meaning::catalog::Function>| {
                 function.is_procedure == is_procedure
                     && types.as_ref().is_none_or(|types| {
                         let inputs = function.parameters.iter().filter(|parameter| parameter.is_input());
-                        let given = types.iter().map(crate::sql_type::SqlType::internal_name);
+                        let given = types.iter().map(fabius_sql_meaning::sql_type::SqlType::internal_name);
                         inputs.map(|parameter| parameter.sql_type.internal_name()).eq(given)
                     })
             };

@@ -1,9 +1,9 @@
 //! `CREATE SEQUENCE`, `ALTER SEQUENCE`.
 
-use crate::catalog::store::{Change, Object};
-use crate::catalog::{ObjectName, Sequence, TEMPORARY, folded};
 use crate::connection::Connection;
-use crate::sql_type::SqlType;
+use fabius_sql_meaning::catalog::store::{Change, Object};
+use fabius_sql_meaning::catalog::{ObjectName, Sequence, TEMPORARY, folded};
+use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_syntax::command::{SequenceChange, SequenceOptions};
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;

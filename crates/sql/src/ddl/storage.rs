@@ -1,8 +1,8 @@
 //! The tables of the storage that hold rows; copying between them.
 
 use super::not_supported;
-use crate::catalog::{ROW_NUMBER, Table};
 use crate::connection::{Connection, SqlDatabase};
+use fabius_sql_meaning::catalog::{ROW_NUMBER, Table};
 use fabius_value::{DataType, Error, Result, SqlState, Value, limit};
 use std::collections::BTreeMap;
 use std::fmt::Write;

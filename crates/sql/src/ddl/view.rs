@@ -1,11 +1,11 @@
 //! `CREATE VIEW`.
 
 use super::not_supported;
-use crate::catalog::named_relation::{Naming, along};
-use crate::catalog::store::{Change, Object};
-use crate::catalog::{Relation, View, folded};
 use crate::connection::Connection;
-use crate::sql_type::SqlType;
+use fabius_sql_meaning::catalog::named_relation::{Naming, along};
+use fabius_sql_meaning::catalog::store::{Change, Object};
+use fabius_sql_meaning::catalog::{Relation, View, folded};
+use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_syntax::written::written;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;

@@ -3,10 +3,10 @@
 use super::super::plan::Choice;
 use super::super::{Connection, Response};
 use super::not_supported;
-use crate::bind::is_aggregated;
-use crate::catalog::{Catalog, ROW_NUMBER, folded};
-use crate::sql_type::SqlType;
 use fabius::Transaction;
+use fabius_sql_meaning::catalog::{Catalog, ROW_NUMBER, folded};
+use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_program::bind::is_aggregated;
 use fabius_sql_syntax::tokens::Tokens;
 use fabius_sql_syntax::written::{quoted, written};
 use fabius_value::{Error, Result, SqlState, Value};

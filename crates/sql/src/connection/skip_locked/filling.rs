@@ -1,8 +1,8 @@
 //! Queries that skip within a statement, and their rows in their places.
 
 use super::super::given_rows::{literal, query_of};
-use crate::lowered::OutputColumn;
-use crate::sql_type::SqlType;
+use fabius_sql_meaning::output::OutputColumn;
+use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_syntax::tokens::Tokens;
 use fabius_value::{Error, Result, SqlState, Value};
 use sqlparser::ast;

@@ -1,0 +1,39 @@
+//! What expressions of SQL mean, whichever way they run.
+//!
+//! Analysis takes an expression apart and finds what is wrong with it. What it is made of it hands to a [`BackEnd`],
+//! leaves first, each with the types of its parts known: programs (`bind`) and queries (`query::bind`) are two. A back
+//! end declines what it has no way to compute.
+//!
+//! | module | concept |
+//! |---|---|
+//! | [`back_end`] | what analysis asks of those who compute expressions |
+//! | [`expression`] | expressions |
+//! | [`cast`] | what `CAST` leads to |
+//! | [`chain`] | long chains of operators, of `AND` and of `OR` |
+//! | [`operator`], [`function`] | which operator or function of the table is meant |
+//! | [`function_form`] | functions in words of their own: `EXTRACT (year FROM ...)` |
+//! | [`list_item`] | what items of `ORDER BY`, `GROUP BY`, `DISTINCT ON` stand for |
+//! | [`named`] | object identifiers that show as names |
+//! | [`row_value`] | row values: `(a, b) < (c, d)` |
+//! | [`written_call`] | calls with their clauses, and which functions are of many rows |
+
+mod back_end;
+mod cast;
+mod chain;
+mod expression;
+mod function;
+mod function_form;
+mod list_item;
+mod named;
+mod operator;
+mod row_value;
+mod written_call;
+
+pub use back_end::{BackEnd, Choice, Comparison, Like, Many, Sense};
+pub use expression::{expression, no_column};
+pub use function::function;
+pub use list_item::{ListItem, list_item, place_of_name};
+pub use named::Named;
+pub use operator::{condition, infix, prefix, resolved, truth};
+pub use row_value::row_of;
+pub use written_call::{Called, WrittenCall};

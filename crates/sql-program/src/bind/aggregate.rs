@@ -1,0 +1,410 @@
+//! Aggregates over all rows of a query, without groups.
+
+use super::binder::Binder;
+use super::bound::Bound;
+use super::row_body::{QueryFacts, RowBody};
+use super::scope::Found;
+use super::stop::{Bind, Place, beyond, wrong};
+use super::tree;
+use fabius_program::syntax::tree::{Block, Expression};
+use fabius_sql_meaning::analysis::{Called, WrittenCall};
+use fabius_sql_meaning::catalog::column_path;
+use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_meaning::type_rules::{self, Category, category, looks_different};
+use fabius_value::DataType;
+use sqlparser::ast::{self, Expr, FunctionArg, FunctionArgExpr};
+use std::ops::ControlFlow;
+
+/// An aggregate call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    CountRows,
+    Count,
+    CountDistinct,
+    Sum,
+    Average,
+    Minimum,
+    Maximum,
+    All,
+    Any,
+}
+
+/// Whether an expression has an aggregate that is not a subquery's.
+pub(super) fn has_aggregate(expression: &Expr) -> bool {
+    let mut found = false;
+    each_function(expression, &mut |function| found |= is_aggregate(function));
+    found
+}
+
+fn is_aggregate(function: &ast::Function) -> bool {
+    WrittenCall::of(function).is_ok_and(|call| call.is_of_rows())
+}
+
+/// Aggregates that a program collects at most: each is looked for among the others.
+const CALLS: usize = 400;
+
+/// Calls of functions outside subqueries.
+fn each_function(expression: &Expr, act: &mut dyn FnMut(&ast::Function)) {
+    each_outside_queries(expression, &mut |part| {
+        if let Expr::Function(function) = part {
+            act(function);
+        }
+    });
+}
+
+/// An expression and its parts, subqueries included, but nothing within these.
+pub(super) fn each_outside_queries(expression: &Expr, act: &mut dyn FnMut(&Expr)) {
+    struct Parts<'f> {
+        depth: usize,
+        act: &'f mut dyn FnMut(&Expr),
+    }
+    impl ast::Visitor for Parts<'_> {
+        type Break = ();
+        fn pre_visit_query(&mut self, _: &ast::Query) -> ControlFlow<()> {
+            self.depth += 1;
+            ControlFlow::Continue(())
+        }
+        fn post_visit_query(&mut self, _: &ast::Query) -> ControlFlow<()> {
+            self.depth -= 1;
+            ControlFlow::Continue(())
+        }
+        fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {
+            if self.depth == 0 {
+                (self.act)(expression);
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    let _ = ast::Visit::visit(expression, &mut Parts { depth: 0, act });
+}
+
+/// What collects an aggregate's value.
+struct Collector {
+    call: ast::Function,
+    kind: Kind,
+    argument: Option<Expr>,
+    /// The variable, or the list of distinct values.
+    name: String,
+    result: Option<Bound>,
+    declaration: Block,
+}
+
+impl<'a> Binder<'a> {
+    pub(super) fn aggregated(
+        &mut self,
+        select: &ast::Select,
+        window: super::row_body::Window,
+        body: &mut RowBody<'_, 'a>,
+    ) -> Bind<QueryFacts> {
+        let mut calls: Vec<ast::Function> = Vec::new();
+        for item in &select.projection {
+            let (ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. }) = item
+            else {
+                return beyond("a wildcard beside aggregates");
+            };
+            each_function(expr, &mut |function| {
+                if is_aggregate(function) && calls.len() <= CALLS && !calls.contains(function) {
+                    calls.push(function.clone());
+                }
+            });
+        }
+        if let Some(having) = &select.having {
+            each_function(having, &mut |function| {
+                if is_aggregate(function) && calls.len() <= CALLS && !calls.contains(function) {
+                    calls.push(function.clone());
+                }
+            });
+        }
+        if calls.len() > CALLS {
+            return beyond("so many aggregates");
+        }
+        let mut collectors = Vec::new();
+        for call in calls {
+            collectors.push(self.collector(call)?);
+        }
+        let (relations, joined) = self.relations(&select.from)?;
+        self.with_scope(relations.clone(), |binder| {
+            let mut from = binder.from(&relations, &joined, select.selection.as_ref());
+            for argument in collectors.iter().filter_map(|collector| collector.argument.as_ref()) {
+                binder.stop_if_of_outer_rows(argument)?;
+            }
+            // The least is the first along an index, the greatest the last.
+            binder.by_index_end(&mut from, &collectors, &relations)?;
+            let (block, ()) = binder.nested(|binder| {
+                binder.loops(&mut from, &mut |binder| {
+                    for collector in &mut collectors {
+                        binder.collect_value(collector)?;
+                    }
+                    Ok(())
+                })
+            })?;
+            for collector in &mut collectors {
+                if collector.result.is_none() {
+                    return beyond("an aggregate over no rows");
+                }
+                binder.block.append(&mut collector.declaration);
+            }
+            binder.block.extend(block);
+            let before = binder.replaced.len();
+            for collector in &collectors {
+                if let Some(result) = &collector.result {
+                    let call = Expr::Function(collector.call.clone());
+                    binder.replaced.push((call, result.clone()));
+                }
+            }
+            let done = binder.aggregated_row(select, &window, body);
+            binder.replaced.truncate(before);
+            done?;
+            Ok(QueryFacts { is_single: true, is_keyed: from.found.is_keyed })
+        })
+    }
+
+    /// Stops at an aggregate whose argument names columns of queries around this one only: it is over the rows of
+    /// those.
+    fn stop_if_of_outer_rows(&self, argument: &Expr) -> Bind<()> {
+        if self.scopes.len() < 2 {
+            return Ok(());
+        }
+        let mut innermost = None;
+        let stopped = ast::visit_expressions(argument, |part| {
+            if matches!(part, Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. }) {
+                return ControlFlow::Break(beyond("an aggregate of a subquery within a subquery"));
+            }
+            let Some(path) = column_path(part) else { return ControlFlow::Continue(()) };
+            match self.lookup(&path, Place::of(part)) {
+                Ok(Some(Found::Column { out, .. })) => {
+                    innermost = Some(innermost.map_or(out, |least: usize| least.min(out)));
+                    ControlFlow::Continue(())
+                }
+                Ok(_) => ControlFlow::Continue(()),
+                Err(stop) => ControlFlow::Break(Err(stop)),
+            }
+        });
+        match (stopped, innermost) {
+            (ControlFlow::Break(stop), _) => stop,
+            (_, Some(1..)) => beyond("an aggregate over the rows of a query around it"),
+            _ => Ok(()),
+        }
+    }
+
+    fn aggregated_row(
+        &mut self,
+        select: &ast::Select,
+        window: &super::row_body::Window,
+        body: &mut RowBody<'_, 'a>,
+    ) -> Bind<()> {
+        let having = match &select.having {
+            Some(having) => Some(self.condition(having, "HAVING")?),
+            None => None,
+        };
+        let (row, ()) = self.nested(|binder| {
+            let (columns, values) = binder.projection(select)?;
+            body(binder, &columns, values)
+        })?;
+        let zero = || tree::integer(0);
+        let mut conditions: Vec<Expression> = having.into_iter().collect();
+        if let Some(limit) = &window.limit {
+            let some = tree::binary(fabius_program::ir::BinaryOperator::Greater, limit.clone(), zero());
+            conditions.push(tree::call("coalesce", vec![some, tree::boolean(true)]));
+        }
+        if let Some(offset) = &window.offset {
+            let none = tree::binary(fabius_program::ir::BinaryOperator::LessEqual, offset.clone(), zero());
+            conditions.push(tree::call("coalesce", vec![none, tree::boolean(true)]));
+        }
+        if conditions.is_empty() {
+            self.block.extend(row);
+        } else {
+            self.emit(tree::when(tree::all(conditions), row, None));
+        }
+        Ok(())
+    }
+
+    fn collector(&mut self, call: ast::Function) -> Bind<Collector> {
+        let written = WrittenCall::of(&call)?;
+        let name = written.path().pop().unwrap_or_default();
+        let is_plain = written.called() == Some(Called::Aggregate)
+            && written.over.is_none()
+            && written.filter.is_none()
+            && written.within_group.is_empty()
+            && written.order_by.is_empty();
+        let argument = match written.arguments {
+            [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] if is_plain => None,
+            [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] if is_plain => Some(argument.clone()),
+            _ => return beyond("an aggregate of this form"),
+        };
+        let kind = match (name.as_str(), &argument, written.is_distinct) {
+            ("count", None, false) => Kind::CountRows,
+            ("count", Some(_), false) => Kind::Count,
+            ("count", Some(_), true) => Kind::CountDistinct,
+            ("sum", Some(_), false) => Kind::Sum,
+            ("avg", Some(_), false) => Kind::Average,
+            ("min", Some(_), _) => Kind::Minimum,
+            ("max", Some(_), _) => Kind::Maximum,
+            ("bool_and" | "every", Some(_), _) => Kind::All,
+            ("bool_or", Some(_), _) => Kind::Any,
+            _ => return beyond(format!("aggregate {name}")),
+        };
+        let name = self.name("sum");
+        Ok(Collector { call, kind, argument, name, result: None, declaration: Block::new() })
+    }
+
+    /// `min(x)` or `max(x)` alone goes along an index that begins with x.
+    fn by_index_end(
+        &mut self,
+        from: &mut super::from::From,
+        collectors: &[Collector],
+        relations: &[super::scope::Relation],
+    ) -> Bind<()> {
+        let [Collector { kind: kind @ (Kind::Minimum | Kind::Maximum), argument: Some(argument), .. }] =
+            collectors
+        else {
+            return Ok(());
+        };
+        let Some(path) = column_path(argument) else { return Ok(()) };
+        let [relation] = relations else { return Ok(()) };
+        if let Some(super::scope::Found::Column { out: 0, relation: 0, column }) =
+            self.lookup(&path, Place::of(argument))?
+        {
+            let nullable = relation.table.as_ref().is_none_or(|table| table.columns[column].nullable);
+            if !nullable {
+                let descending = *kind == Kind::Maximum;
+                from.order = Some(super::from::Order { relation: 0, columns: vec![column], descending });
+                from.limit = Some(tree::cast(tree::integer(1), DataType::BigInt));
+                from.only_ordered_limit = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the current row's value in.
+    fn collect_value(&mut self, collector: &mut Collector) -> Bind<()> {
+        let bigint = DataType::BigInt;
+        let one = || tree::cast(tree::integer(1), DataType::BigInt);
+        let name = collector.name.clone();
+        let declare = |data_type: DataType, nullable: bool, value: Expression| {
+            tree::declare(&name, true, Some(tree::scalar_type(data_type, nullable)), value)
+        };
+        let zero = || tree::cast(tree::integer(0), DataType::BigInt);
+        let Some(argument) = &collector.argument else {
+            self.emit(tree::add(&name, one()));
+            collector.declaration = vec![declare(bigint, false, zero())];
+            collector.result = Some(Bound::computed(tree::variable(&name), SqlType::BigInt, false));
+            return Ok(());
+        };
+        let place = Place::of(argument);
+        let value = self.expression(argument, None)?;
+        let (sql_type, held) = (value.sql_type.clone(), value.data_type);
+        let call = collector.call.name.to_string().to_lowercase();
+        let unknown = |binder: &Binder<'_>| {
+            let message =
+                format!("function {call}({}) does not exist", type_rules::without_modifiers(&sql_type));
+            let hint = "No function matches the given name and argument types. You might need to add explicit type casts.";
+            Err(binder.error(wrong(b"42883", message).with_hint(hint), place))
+        };
+        let (statement, declaration, result) = match collector.kind {
+            Kind::CountRows | Kind::Count => {
+                let add = tree::add(&name, one());
+                let add = match value.nullable {
+                    true => tree::when(tree::is_null(value.expression, true), vec![add], None),
+                    false => add,
+                };
+                let result = Bound::computed(tree::variable(&name), SqlType::BigInt, false);
+                (add, declare(bigint, false, zero()), result)
+            }
+            Kind::CountDistinct if looks_different(&sql_type) => return beyond("DISTINCT of this type"),
+            Kind::CountDistinct => {
+                let values = tree::column(tree::loop_row(&name), "c1", false);
+                let result = Bound::computed(tree::distinct_call("count", values), SqlType::BigInt, false);
+                (
+                    tree::append(&name, vec![value.expression.clone()]),
+                    tree::declare_list(&name, vec![tree::field("c1", held, value.nullable)]),
+                    result,
+                )
+            }
+            Kind::Sum | Kind::Average if category(&sql_type) == Category::Interval => {
+                return beyond("an interval that is computed");
+            }
+            Kind::Sum => {
+                let (to, wide) = match &sql_type {
+                    SqlType::SmallInt | SqlType::Int => (SqlType::BigInt, bigint),
+                    SqlType::BigInt => {
+                        (SqlType::Numeric(None), DataType::Numeric { precision: 38, scale: 0 })
+                    }
+                    SqlType::Numeric(_) => {
+                        (SqlType::Numeric(None), DataType::Numeric { precision: 38, scale: held.scale() })
+                    }
+                    SqlType::Real => (SqlType::Real, DataType::Double),
+                    SqlType::Double => (SqlType::Double, DataType::Double),
+                    _ => return unknown(self),
+                };
+                let so_far =
+                    tree::call("coalesce", vec![tree::variable(&name), tree::cast(tree::integer(0), wide)]);
+                let term = tree::cast(value.expression.clone(), wide);
+                let sum = tree::binary(fabius_program::ir::BinaryOperator::Add, so_far, term);
+                let add = tree::assign(&name, tree::cast(sum, wide));
+                let add = match value.nullable {
+                    true => tree::when(tree::is_null(value.expression, true), vec![add], None),
+                    false => add,
+                };
+                let result = Bound::held_as(tree::variable(&name), to, true, wide);
+                (add, declare(wide, true, tree::null()), result)
+            }
+            Kind::Average => {
+                if !type_rules::is_number(&sql_type) {
+                    return unknown(self);
+                }
+                let is_double = held == DataType::Double;
+                if self.lifts && !is_double {
+                    return beyond("an average of exact numbers");
+                }
+                let (to, wide) = match is_double {
+                    true => (SqlType::Double, DataType::Double),
+                    false => {
+                        let scale = (held.scale() + 6).min(16).max(held.scale());
+                        (SqlType::Numeric(None), DataType::Numeric { precision: 38, scale })
+                    }
+                };
+                let values = tree::column(tree::loop_row(&name), "c1", false);
+                let result = Bound::held_as(tree::call("avg", vec![values]), to, true, wide);
+                let field = tree::field("c1", held, value.nullable);
+                (tree::append(&name, vec![value.expression]), tree::declare_list(&name, vec![field]), result)
+            }
+            Kind::Minimum | Kind::Maximum => {
+                if matches!(category(&sql_type), Category::Boolean | Category::Uuid | Category::Json) {
+                    return unknown(self);
+                }
+                if matches!(category(&sql_type), Category::Interval | Category::Array) {
+                    return beyond(format!("the least or greatest value of type {sql_type}"));
+                }
+                let to = match &sql_type {
+                    SqlType::VarChar(_) | SqlType::Name => SqlType::Text,
+                    other => type_rules::without_modifiers(other),
+                };
+                let function = if collector.kind == Kind::Minimum { "least" } else { "greatest" };
+                let best = tree::call(function, vec![tree::variable(&name), value.expression]);
+                let result = Bound::held_as(tree::variable(&name), to, true, held);
+                (tree::assign(&name, best), declare(held, true, tree::null()), result)
+            }
+            Kind::All | Kind::Any => {
+                if sql_type != SqlType::Boolean {
+                    return unknown(self);
+                }
+                let all = collector.kind == Kind::All;
+                let so_far = tree::call("coalesce", vec![tree::variable(&name), tree::boolean(all)]);
+                let both = if all {
+                    tree::all([so_far, value.expression.clone()])
+                } else {
+                    tree::any([so_far, value.expression.clone()])
+                };
+                let take =
+                    tree::when(tree::is_null(value.expression, true), vec![tree::assign(&name, both)], None);
+                let result = Bound::computed(tree::variable(&name), SqlType::Boolean, true);
+                (take, declare(DataType::Boolean, true, tree::null()), result)
+            }
+        };
+        self.emit(statement);
+        collector.declaration = vec![declaration];
+        collector.result = Some(Bound { origin: (0, 0), ..result });
+        Ok(())
+    }
+}

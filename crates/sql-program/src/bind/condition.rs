@@ -1,0 +1,326 @@
+//! Conditions taken apart: what each needs, and which of them a key or an index can answer.
+
+use super::binder::Binder;
+use super::operator::exchanged;
+use super::scope::Relation;
+use fabius_sql_meaning::analysis::row_of;
+use fabius_sql_meaning::catalog::folded;
+use sqlparser::ast::{self, BinaryOperator as B, Expr};
+use std::ops::ControlFlow;
+
+/// One of the conditions that all have to hold.
+#[derive(Clone, Debug)]
+pub(super) struct Condition {
+    pub(super) expression: Expr,
+    /// The relations of the innermost scope that it mentions, a bit for each.
+    pub(super) uses: u64,
+    /// Whether it has a subquery in it.
+    pub(super) has_subquery: bool,
+    /// Whether a key or range answers it already.
+    pub(super) is_met: bool,
+}
+
+/// What a condition says of one column, with the other side.
+#[derive(Clone, Debug)]
+pub(super) struct Comparison {
+    /// Which condition says it.
+    pub(super) condition: usize,
+    /// The column's place in its relation.
+    pub(super) column: usize,
+    pub(super) operator: B,
+    /// What the column is compared with.
+    pub(super) value: Expr,
+}
+
+/// `(a, b) IN ((1, 2), ...)`, `a = ANY ($1)`: columns that take one of several values.
+#[derive(Clone, Debug)]
+pub(super) struct Membership {
+    pub(super) condition: usize,
+    pub(super) columns: Vec<usize>,
+    pub(super) values: Members,
+}
+
+/// The values of a [`Membership`].
+#[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "there are few, and they live briefly")]
+pub(super) enum Members {
+    /// One row of values after the other.
+    Rows(Vec<Vec<Expr>>),
+    /// The elements of an array.
+    Array(Expr),
+}
+
+/// The parts of `a AND b AND c`.
+pub(super) fn conjuncts<'e>(expression: &'e Expr, parts: &mut Vec<&'e Expr>) {
+    match expression {
+        Expr::BinaryOp { left, op: B::And, right } => {
+            conjuncts(left, parts);
+            conjuncts(right, parts);
+        }
+        Expr::Nested(inner) => conjuncts(inner, parts),
+        other => parts.push(other),
+    }
+}
+
+/// The relations that an expression mentions, a bit for each; names in subqueries count too.
+pub(super) fn uses(expression: &Expr, relations: &[Relation]) -> u64 {
+    let mut mask = 0;
+    let _ = ast::visit_expressions(expression, |part: &Expr| {
+        match part {
+            Expr::Identifier(name) => {
+                let name = folded(name);
+                for (at, relation) in relations.iter().enumerate() {
+                    if relation.column(&name).is_some_and(|column| !relation.hidden.contains(&column)) {
+                        mask |= 1 << at;
+                    }
+                }
+            }
+            Expr::CompoundIdentifier(parts) if parts.len() >= 2 => {
+                let name = folded(&parts[parts.len() - 2]);
+                for (at, relation) in relations.iter().enumerate() {
+                    if relation.name == name {
+                        mask |= 1 << at;
+                    }
+                }
+            }
+            _ => {}
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    mask
+}
+
+/// Whether an expression has a subquery in it.
+pub(super) fn has_subquery(expression: &Expr) -> bool {
+    ast::visit_expressions(expression, |part: &Expr| match part {
+        Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    })
+    .is_break()
+}
+
+/// The conditions of a `WHERE` or `ON`.
+pub(super) fn conditions(expression: Option<&Expr>, relations: &[Relation]) -> Vec<Condition> {
+    let mut parts = Vec::new();
+    if let Some(expression) = expression {
+        conjuncts(expression, &mut parts);
+    }
+    let condition = |part: &Expr| Condition {
+        expression: part.clone(),
+        uses: uses(part, relations),
+        has_subquery: has_subquery(part),
+        is_met: false,
+    };
+    parts.into_iter().map(condition).collect()
+}
+
+/// The column of the relation that an expression is.
+fn column_of(expression: &Expr, relation: &Relation, relations: &[Relation]) -> Option<usize> {
+    match expression {
+        Expr::Nested(inner) => column_of(inner, relation, relations),
+        Expr::Identifier(name) => {
+            let name = folded(name);
+            let having = relations
+                .iter()
+                .filter(|other| other.column(&name).is_some_and(|column| !other.hidden.contains(&column)));
+            if having.count() != 1 {
+                return None;
+            }
+            relation.column(&name).filter(|column| !relation.hidden.contains(column))
+        }
+        Expr::CompoundIdentifier(parts) => {
+            let [.., name, column] = parts.as_slice() else { return None };
+            if folded(name) != relation.name {
+                return None;
+            }
+            relation.column(&folded(column))
+        }
+        _ => None,
+    }
+}
+
+/// What conditions say of columns of one relation, once `reached` relations are at hand.
+pub(super) struct Says {
+    pub(super) comparisons: Vec<Comparison>,
+    pub(super) memberships: Vec<Membership>,
+}
+
+impl Binder<'_> {
+    /// What the conditions say of the columns of the relation at `at`.
+    pub(super) fn says(
+        &self,
+        at: usize,
+        relations: &[Relation],
+        conditions: &[Condition],
+        reached: u64,
+    ) -> Says {
+        let mut says = Says { comparisons: Vec::new(), memberships: Vec::new() };
+        for (number, condition) in conditions.iter().enumerate() {
+            if condition.is_met
+                || condition.uses & (1 << at) == 0
+                || condition.uses & !(reached | 1 << at) != 0
+            {
+                continue;
+            }
+            self.collect(number, &condition.expression, at, relations, reached, &mut says);
+        }
+        says
+    }
+
+    fn collect(
+        &self,
+        condition: usize,
+        expression: &Expr,
+        at: usize,
+        relations: &[Relation],
+        reached: u64,
+        says: &mut Says,
+    ) {
+        let Some(relation) = relations.get(at) else { return };
+        let column = |expression: &Expr| column_of(expression, relation, relations);
+        let at_hand = |expression: &Expr| uses(expression, relations) & !reached == 0;
+        let mut compare = |column: usize, operator: B, value: &Expr| {
+            says.comparisons.push(Comparison { condition, column, operator, value: value.clone() });
+        };
+        match expression {
+            Expr::BinaryOp { left, op: op @ (B::Eq | B::Lt | B::LtEq | B::Gt | B::GtEq), right } => {
+                if let (Some(left), Some(right), B::Eq) = (row_of(left), row_of(right), op) {
+                    let pairs = || left.iter().zip(right);
+                    let all = pairs().all(|(left, right)| column(left).is_some() && at_hand(right));
+                    if left.len() == right.len() && all {
+                        for (left, right) in pairs() {
+                            if let Some(column) = column(left) {
+                                compare(column, B::Eq, right);
+                            }
+                        }
+                    }
+                    return;
+                }
+                if let Some(column) = column(left).filter(|_| at_hand(right)) {
+                    compare(column, op.clone(), right);
+                } else if let Some(column) = column(right).filter(|_| at_hand(left)) {
+                    compare(column, exchanged(op), left);
+                }
+            }
+            Expr::Between { expr, negated: false, low, high } => {
+                if let Some(column) = column(expr).filter(|_| at_hand(low) && at_hand(high)) {
+                    compare(column, B::GtEq, low);
+                    compare(column, B::LtEq, high);
+                }
+            }
+            Expr::IsTrue(inner) => self.collect(condition, inner, at, relations, reached, says),
+            Expr::InList { expr, list, negated: false } => {
+                if let Some(fields) = row_of(expr) {
+                    let columns: Option<Vec<usize>> = fields.iter().map(column).collect();
+                    let rows: Option<Vec<Vec<Expr>>> =
+                        list.iter().map(|item| row_of(item).map(<[Expr]>::to_vec)).collect();
+                    if let (Some(columns), Some(rows)) = (columns, rows)
+                        && rows.iter().all(|row| row.len() == columns.len() && row.iter().all(is_given))
+                    {
+                        says.memberships.push(Membership { condition, columns, values: Members::Rows(rows) });
+                    }
+                } else if let (Some(column), [only]) = (column(expr), list.as_slice())
+                    && at_hand(only)
+                {
+                    compare(column, B::Eq, only);
+                } else if let Some(column) = column(expr)
+                    && list.iter().all(is_given)
+                {
+                    let rows = list.iter().map(|item| vec![item.clone()]).collect();
+                    says.memberships.push(Membership {
+                        condition,
+                        columns: vec![column],
+                        values: Members::Rows(rows),
+                    });
+                }
+            }
+            Expr::AnyOp { left, compare_op: B::Eq, right, .. } => {
+                if let Some(column) = column(left) {
+                    let values = match &**right {
+                        Expr::Array(array) if array.elem.iter().all(is_given) => {
+                            Members::Rows(array.elem.iter().map(|item| vec![item.clone()]).collect())
+                        }
+                        other if is_given(other) || at_hand(other) => Members::Array(other.clone()),
+                        _ => return,
+                    };
+                    says.memberships.push(Membership { condition, columns: vec![column], values });
+                }
+            }
+            Expr::BinaryOp { op: B::Or, .. } => {
+                if let Some((columns, rows)) = alternatives(expression, &column) {
+                    says.memberships.push(Membership { condition, columns, values: Members::Rows(rows) });
+                }
+            }
+            Expr::Nested(inner) => self.collect(condition, inner, at, relations, reached, says),
+            _ => {}
+        }
+    }
+}
+
+/// Whether the value is known before the program runs: a literal, a parameter, or a cast of one.
+pub(super) fn is_given(expression: &Expr) -> bool {
+    match expression {
+        Expr::Value(_) | Expr::TypedString(_) => true,
+        Expr::Nested(inner) | Expr::Cast { expr: inner, .. } => is_given(inner),
+        Expr::UnaryOp { op: ast::UnaryOperator::Minus | ast::UnaryOperator::Plus, expr } => is_given(expr),
+        _ => false,
+    }
+}
+
+type Alternatives = (Vec<usize>, Vec<Vec<Expr>>);
+
+/// `a = 1 AND b = 2 OR a = 3 AND b = 4`: the columns and the rows of values.
+fn alternatives(expression: &Expr, column: &impl Fn(&Expr) -> Option<usize>) -> Option<Alternatives> {
+    match expression {
+        Expr::Nested(inner) => alternatives(inner, column),
+        Expr::BinaryOp { left, op: B::Or, right } => {
+            let (columns, mut rows) = alternatives(left, column)?;
+            let (others, more) = alternatives(right, column)?;
+            let places: Option<Vec<usize>> =
+                columns.iter().map(|column| others.iter().position(|other| other == column)).collect();
+            let places = places.filter(|_| columns.len() == others.len())?;
+            rows.extend(more.iter().map(|row| places.iter().map(|at| row[*at].clone()).collect()));
+            Some((columns, rows))
+        }
+        Expr::InList { expr, list, negated: false } => {
+            let column = column(expr)?;
+            list.iter()
+                .all(is_given)
+                .then(|| (vec![column], list.iter().map(|item| vec![item.clone()]).collect()))
+        }
+        _ => {
+            let mut parts = Vec::new();
+            conjuncts(expression, &mut parts);
+            let (mut columns, mut values) = (Vec::new(), Vec::new());
+            for part in parts {
+                let Expr::BinaryOp { left, op: B::Eq, right } = part else { return None };
+                let (found, value) = match (column(left), column(right)) {
+                    (Some(found), _) if is_given(right) => (found, right),
+                    (_, Some(found)) if is_given(left) => (found, left),
+                    _ => return None,
+                };
+                if columns.contains(&found) {
+                    return None;
+                }
+                columns.push(found);
+                values.push((**value).clone());
+            }
+            Some((columns, vec![values]))
+        }
+    }
+}
+
+/// The columns of a relation that an expression names.
+pub(super) fn columns_used(expression: &Expr, relation: &Relation) -> Vec<usize> {
+    let mut columns = Vec::new();
+    let _ = ast::visit_expressions(expression, |part: &Expr| {
+        let name = match part {
+            Expr::Identifier(name) => Some(folded(name)),
+            Expr::CompoundIdentifier(parts) => parts.last().map(folded),
+            _ => None,
+        };
+        columns.extend(name.and_then(|name| relation.column(&name)));
+        ControlFlow::<()>::Continue(())
+    });
+    columns
+}

@@ -1,0 +1,621 @@
+//! `FROM` and `WHERE` as loops: each relation reached by the best way that those before it give.
+
+use super::access::{Access, ways};
+use super::binder::Binder;
+use super::condition::{Condition, conditions};
+use super::scope::{Relation, Row};
+use super::stop::{Bind, Place, beyond};
+use super::tree;
+use fabius_program::syntax::tree::{Expression, ExpressionKind};
+use fabius_sql_meaning::catalog::folded;
+use fabius_value::DataType;
+use sqlparser::ast::{self, Expr, JoinConstraint, JoinOperator, TableFactor};
+
+/// Conditions with subqueries that are decided one within the other, at most.
+const SUBQUERIES: usize = 24;
+
+/// What a `FROM` says: its relations are the innermost scope while it is bound.
+pub(super) struct From {
+    /// Conditions of `WHERE` and inner joins.
+    pub(super) conditions: Vec<Condition>,
+    /// For each relation, the conditions of its outer join, if it is on the far side of one.
+    pub(super) outer: Vec<Option<Vec<Condition>>>,
+    /// The order that rows are wanted in: of which relation, and its columns with whether they descend.
+    pub(super) order: Option<Order>,
+    /// Which relation's rows may not be looped over along an index of these columns, because they change.
+    pub(super) forbidden: Option<(usize, Vec<usize>)>,
+    /// At most so many rows, if a loop can say so itself.
+    pub(super) limit: Option<Expression>,
+    /// Whether the limit is of use only where the order is an index's.
+    pub(super) only_ordered_limit: bool,
+    /// The relation to begin with.
+    pub(super) first: Option<usize>,
+    /// What was found out while the loops were built.
+    pub(super) found: Found,
+}
+
+/// An order along a relation's columns.
+#[derive(Clone, Debug)]
+pub(super) struct Order {
+    pub(super) relation: usize,
+    pub(super) columns: Vec<usize>,
+    pub(super) descending: bool,
+}
+
+/// What building the loops of a `FROM` found out.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Found {
+    /// Whether there is at most one row.
+    pub(super) is_single: bool,
+    /// Whether no table is gone over as a whole.
+    pub(super) is_keyed: bool,
+    /// Whether every table is reached by values or bounds of a key's first columns.
+    pub(super) is_bounded: bool,
+    /// Whether rows come in the order that was wanted.
+    pub(super) is_ordered: bool,
+    /// Whether the limit is kept by the loop.
+    pub(super) is_limited: bool,
+    /// The columns of the indexes that rows of the first relation are looped over along.
+    pub(super) indexes: Vec<Vec<usize>>,
+    /// Whether each relation but the first has at most one row for one of the first.
+    pub(super) others_are_unique: bool,
+}
+
+type Body<'b, 'a> = dyn FnMut(&mut Binder<'a>) -> Bind<()> + 'b;
+
+impl<'a> Binder<'a> {
+    /// The relations of a `FROM` with what joins them. They are to become the innermost scope.
+    pub(super) fn relations(&mut self, from: &[ast::TableWithJoins]) -> Bind<(Vec<Relation>, Vec<Joined>)> {
+        let (mut relations, mut joined) = (Vec::new(), Vec::new());
+        for item in from {
+            self.relation(&item.relation, &mut relations)?;
+            joined.push(Joined::Inner(None));
+            for join in &item.joins {
+                let (constraint, is_outer) = match &join.join_operator {
+                    JoinOperator::Join(on) | JoinOperator::Inner(on) => (on, false),
+                    JoinOperator::CrossJoin(on) => (on, false),
+                    JoinOperator::Left(on) | JoinOperator::LeftOuter(on) => (on, true),
+                    _ => return beyond("this kind of join"),
+                };
+                self.relation(&join.relation, &mut relations)?;
+                let on = match constraint {
+                    JoinConstraint::None => None,
+                    JoinConstraint::On(on) => Some(on.clone()),
+                    JoinConstraint::Using(columns) => Some(self.using(columns, &mut relations)?),
+                    JoinConstraint::Natural => return beyond("NATURAL JOIN"),
+                };
+                joined.push(if is_outer { Joined::Outer(on) } else { Joined::Inner(on) });
+            }
+        }
+        if relations.len() > 60 {
+            return beyond("a FROM of so many tables");
+        }
+        Ok((relations, joined))
+    }
+
+    fn relation(&mut self, factor: &TableFactor, relations: &mut Vec<Relation>) -> Bind<()> {
+        if let Some(relation) = self.virtual_relation(factor)? {
+            relations.push(relation);
+            return Ok(());
+        }
+        let relation = match factor {
+            TableFactor::Table { name, alias, args: None, version: None, sample: None, .. } => {
+                let table = self.table(name)?;
+                self.reads.insert(table.name.clone());
+                let mut relation = Relation::table(&table, alias.as_ref().map(|alias| folded(&alias.name)));
+                if let Some(alias) = alias {
+                    for (column, name) in relation.columns.iter().zip(&alias.columns) {
+                        // A row is read by the table's own names.
+                        if column.0 != folded(&name.name) {
+                            return beyond("new names for a table's columns");
+                        }
+                    }
+                }
+                relation.row = Row::Absent;
+                relation
+            }
+            TableFactor::NestedJoin { .. } => return beyond("a join in parentheses"),
+            _ => return beyond("a subquery in FROM"),
+        };
+        if relations.iter().any(|other| other.name == relation.name) {
+            let message = format!("table name \"{}\" specified more than once", relation.name);
+            return self.fail(b"42712", message, Place::of(factor));
+        }
+        relations.push(relation);
+        Ok(())
+    }
+
+    /// `USING (a, b)` as a condition; the columns are found without a name in the first relation only.
+    fn using(&mut self, columns: &[ast::ObjectName], relations: &mut [Relation]) -> Bind<Expr> {
+        let Some((last, before)) = relations.split_last_mut() else { return beyond("USING of nothing") };
+        let mut all: Option<Expr> = None;
+        for (at, column) in columns.iter().enumerate() {
+            let path = super::binder::path(column)?;
+            let name = path.last().cloned().unwrap_or_default();
+            let left = before.iter().find(|relation| relation.column(&name).is_some());
+            let (Some(left), Some(right)) = (left, last.column(&name)) else {
+                let message =
+                    format!("column \"{name}\" specified in USING clause does not exist in left table");
+                return self.fail(b"42703", message, Place::of(column));
+            };
+            // `*` begins with them.
+            if before.first().and_then(|first| first.columns.get(at)).is_none_or(|(first, ..)| *first != name)
+            {
+                return beyond("USING of columns that do not come first");
+            }
+            let side = |relation: &str| {
+                let quoted = |text: &str| ast::Ident::with_quote('"', text);
+                Box::new(Expr::CompoundIdentifier(vec![quoted(relation), quoted(&name)]))
+            };
+            let equal = Expr::BinaryOp {
+                left: side(&left.name),
+                op: ast::BinaryOperator::Eq,
+                right: side(&last.name),
+            };
+            last.hidden.push(right);
+            all = Some(match all {
+                None => equal,
+                Some(all) => Expr::BinaryOp {
+                    left: Box::new(all),
+                    op: ast::BinaryOperator::And,
+                    right: Box::new(equal),
+                },
+            });
+        }
+        match all {
+            Some(all) => Ok(all),
+            None => beyond("USING of no columns"),
+        }
+    }
+
+    /// Takes the conditions of a `FROM` and `WHERE` apart.
+    pub(super) fn from(&self, relations: &[Relation], joined: &[Joined], selection: Option<&Expr>) -> From {
+        let mut all = conditions(selection, relations);
+        let mut outer = Vec::new();
+        for joined in joined {
+            match joined {
+                Joined::Inner(on) => {
+                    all.extend(conditions(on.as_ref(), relations));
+                    outer.push(None);
+                }
+                Joined::Outer(on) => outer.push(Some(conditions(on.as_ref(), relations))),
+            }
+        }
+        let found = Found {
+            is_single: true,
+            is_ordered: true,
+            is_keyed: true,
+            is_bounded: true,
+            others_are_unique: true,
+            ..Found::default()
+        };
+        From {
+            conditions: all,
+            outer,
+            order: None,
+            forbidden: None,
+            limit: None,
+            only_ordered_limit: false,
+            first: None,
+            found,
+        }
+    }
+
+    /// Builds the loops; `body` is what is done for each row, and may be asked for more than once.
+    pub(super) fn loops(&mut self, from: &mut From, body: &mut Body<'_, 'a>) -> Bind<()> {
+        self.reach_next(from, 0, body)
+    }
+
+    fn reach_next(&mut self, from: &mut From, reached: u64, body: &mut Body<'_, 'a>) -> Bind<()> {
+        // What can be decided by now is.
+        let is_all = reached.count_ones() as usize == self.scope().relations.len();
+        let ready = |condition: &Condition| !condition.is_met && condition.uses & !reached == 0;
+        let of_kind = |has_subquery: bool| {
+            let all = from.conditions.iter().enumerate();
+            all.filter(move |(_, condition)| ready(condition) && condition.has_subquery == has_subquery)
+        };
+        let subqueries = of_kind(true).filter(|_| is_all);
+        let decided: Vec<usize> = of_kind(false).chain(subqueries).map(|(at, _)| at).collect();
+        match decided.is_empty() {
+            true => self.reach_row(from, reached, body),
+            false => self.decide(from, &decided, reached, body),
+        }
+    }
+
+    /// Goes on where conditions hold, if there are any.
+    fn decide(
+        &mut self,
+        from: &mut From,
+        decided: &[usize],
+        reached: u64,
+        body: &mut Body<'_, 'a>,
+    ) -> Bind<()> {
+        // Each of them stands within the one before.
+        if decided.iter().filter(|at| from.conditions[**at].has_subquery).count() > SUBQUERIES {
+            return beyond("so many conditions with subqueries");
+        }
+        let mut holds = Vec::new();
+        let mut rest = decided.iter();
+        let mut needed = None;
+        for at in rest.by_ref() {
+            let expression = from.conditions[*at].expression.clone();
+            from.conditions[*at].is_met = true;
+            let (block, condition) = self.nested(|binder| {
+                let bound = binder.truth(&expression, "WHERE")?;
+                if bound.truth() == Some(true) { Ok(None) } else { binder.settled(bound).map(Some) }
+            })?;
+            if !block.is_empty() {
+                needed = Some((block, condition));
+                break;
+            }
+            holds.extend(condition);
+        }
+        let rest = rest.as_slice();
+        if holds.is_empty() && needed.is_none() {
+            let done = self.reach_row(from, reached, body);
+            decided.iter().for_each(|at| from.conditions[*at].is_met = false);
+            return done;
+        }
+        from.found.is_limited = false;
+        let limit = from.limit.take();
+        let (then, ()) = self.nested(|binder| match needed {
+            // Statements that a condition needs stand where those before it hold.
+            Some((block, condition)) => {
+                binder.block = block;
+                let (then, ()) = binder.deeper(|binder| {
+                    binder.nested(|binder| match rest.is_empty() {
+                        true => binder.reach_row(from, reached, body),
+                        false => binder.decide(from, rest, reached, body),
+                    })
+                })?;
+                match condition {
+                    Some(condition) if !then.is_empty() => binder.emit(tree::when(condition, then, None)),
+                    Some(_) => {}
+                    None => binder.block.extend(then),
+                }
+                Ok(())
+            }
+            None => binder.reach_row(from, reached, body),
+        })?;
+        from.limit = limit;
+        if holds.is_empty() {
+            self.block.extend(then);
+        } else if !then.is_empty() {
+            self.emit(tree::when(tree::all(holds), then, None));
+        }
+        decided.iter().for_each(|at| from.conditions[*at].is_met = false);
+        Ok(())
+    }
+
+    /// Reaches one more relation, all that can be decided being so.
+    fn reach_row(&mut self, from: &mut From, reached: u64, body: &mut Body<'_, 'a>) -> Bind<()> {
+        if reached.count_ones() as usize == self.scope().relations.len() {
+            self.limited = from.found.is_limited;
+            return body(self);
+        }
+        let (at, access) = self.next_relation(from, reached)?;
+        match from.outer[at].clone() {
+            None => self.reach_inner(from, at, &access, reached, body),
+            Some(on) => self.reach_outer(from, at, on, reached, body),
+        }
+    }
+
+    /// The relation to reach next, and the ways to it, best first.
+    fn next_relation(&mut self, from: &From, reached: u64) -> Bind<(usize, Vec<Access>)> {
+        let relations = self.scope().relations.clone();
+        let mut best: Option<(usize, Vec<Access>)> = None;
+        let waiting = |at: usize| reached & 1 << at == 0;
+        let inner_waits = (0..relations.len()).any(|at| waiting(at) && from.outer[at].is_none());
+        for (at, relation) in relations.iter().enumerate().filter(|(at, _)| waiting(*at)) {
+            if let Row::Virtual(_) = &relation.row {
+                // It depends on nothing, and others may be found by it.
+                return Ok((at, Vec::new()));
+            }
+            let Some(table) = &relation.table else { return beyond("what is not a table") };
+            if from.outer[at].is_some() {
+                let on = from.outer[at].iter().flatten();
+                if inner_waits || on.clone().any(|condition| condition.uses & !(reached | 1 << at) != 0) {
+                    continue;
+                }
+                return Ok((at, Vec::new()));
+            }
+            let says = self.says(at, &relations, &from.conditions, reached);
+            let mut ways = ways(table, &says, self.lifts);
+            if let Some((forbidden, columns)) = &from.forbidden
+                && *forbidden == at
+            {
+                ways.retain(|way| {
+                    way.is_point() || way.index.is_none() || !way.columns.iter().any(|c| columns.contains(c))
+                });
+            }
+            if let Some(order) = from.order.as_ref().filter(|order| order.relation == at) {
+                let best = ways.first().map_or(0, |way| way.score);
+                let ordered = ways.iter().filter(|way| gives(way, order)).map(|way| way.score).max();
+                // The order is free where an index gives it that finds as few rows; to stop at a limit it is
+                // worth more than a range.
+                let stops = from.limit.is_some() && best < 100 && !from.only_ordered_limit;
+                if ordered.is_some_and(|score| score >= best || stops) {
+                    ways.sort_by_key(|way| {
+                        (std::cmp::Reverse(gives(way, order)), std::cmp::Reverse(way.score))
+                    });
+                }
+            }
+            if from.first == Some(at) {
+                return Ok((at, ways));
+            }
+            let score = |ways: &[Access]| ways.first().map_or(0, |way| way.score);
+            if best.as_ref().is_none_or(|(_, so_far)| score(&ways) > score(so_far)) {
+                best = Some((at, ways));
+            }
+        }
+        match best {
+            Some(best) => Ok(best),
+            None => beyond("a join whose conditions come too late"),
+        }
+    }
+
+    fn reach_inner(
+        &mut self,
+        from: &mut From,
+        at: usize,
+        ways: &[Access],
+        reached: u64,
+        body: &mut Body<'_, 'a>,
+    ) -> Bind<()> {
+        let relation = self.scope().relations[at].clone();
+        if let Row::Virtual(rows) = &relation.row {
+            from.found.is_single = false;
+            from.found.is_ordered = false;
+            let limit = from.limit.take();
+            let done =
+                self.reach_virtual(at, rows, |binder| binder.reach_next(from, reached | 1 << at, body));
+            from.limit = limit;
+            return done;
+        }
+        let Some(table) = relation.table.clone() else { return beyond("what is not a table") };
+        let mut chosen = None;
+        for access in ways {
+            let before = self.block.len();
+            if let Some(keys) = self.reach(&table, access, &from.conditions)? {
+                chosen = Some((access.clone(), keys));
+                break;
+            }
+            self.block.truncate(before);
+        }
+        let Some((access, mut keys)) = chosen else { return beyond("a table that cannot be reached") };
+        if access.is_scan() && reached != 0 && self.lifts {
+            return beyond("a join that is not along a key");
+        }
+        from.found.is_keyed &= !access.equal.is_empty();
+        from.found.is_bounded &= !access.is_scan();
+        let path = self.path_in_words(&relation, &access);
+        if !self.inputs.paths.contains(&path) {
+            self.inputs.paths.push(path);
+        }
+        let met = keys.met.clone();
+        met.iter().for_each(|met| from.conditions[*met].is_met = true);
+        let list = keys.list.take();
+        if list.is_some() || !access.is_unique {
+            from.found.is_single = false;
+            from.found.others_are_unique &= at == 0;
+        }
+        if at == 0 && access.index.is_some() {
+            from.found.indexes.push(access.columns.clone());
+        }
+        let ordered = from.order.as_ref().is_none_or(|order| {
+            let alone = reached == 0 && order.relation == at;
+            alone && list.is_none() && gives(&access, order) || access.is_unique && list.is_none()
+        });
+        from.found.is_ordered &= ordered;
+        let done = match list {
+            None => self.reach_rows(from, at, &relation, &access, keys, reached, body),
+            Some((list, element)) => {
+                let limit = from.limit.take();
+                let (block, ()) = self.nested(|binder| {
+                    binder.repeated(|binder| {
+                        binder.reach_rows(from, at, &relation, &access, keys, reached, body)
+                    })
+                })?;
+                from.limit = limit;
+                self.emit(tree::for_list(&element, &list, block));
+                Ok(())
+            }
+        };
+        met.iter().for_each(|met| from.conditions[*met].is_met = false);
+        self.scope().relations[at].row = Row::Absent;
+        done
+    }
+
+    #[allow(clippy::too_many_arguments)] // the state of one relation, taken apart at once
+    fn reach_rows(
+        &mut self,
+        from: &mut From,
+        at: usize,
+        relation: &Relation,
+        access: &Access,
+        keys: super::access::Reached,
+        reached: u64,
+        body: &mut Body<'_, 'a>,
+    ) -> Bind<()> {
+        let storage = relation.table.as_ref().map_or("", |table| table.storage.as_str()).to_string();
+        if access.is_point() {
+            let row = tree::keyed_row(&storage, keys.equal.clone());
+            self.scope().relations[at].row = Row::Key { key: keys.equal, optional: false };
+            let limit = from.limit.take();
+            let (then, ()) = self.nested(|binder| binder.reach_next(from, reached | 1 << at, body))?;
+            from.limit = limit;
+            self.emit(tree::when(tree::exists(row), then, None));
+            return Ok(());
+        }
+        let row = self.name("row");
+        self.scope().relations[at].row = Row::Loop(row.clone());
+        let (filters, filtered) = self.filters(from, at, reached)?;
+        filtered.iter().for_each(|filtered| from.conditions[*filtered].is_met = true);
+        let mut scan = self.loop_over(relation, access, keys, filters);
+        scan.descending = from.order.as_ref().is_some_and(|order| order.relation == at && order.descending)
+            && from.found.is_ordered;
+        let all_met = from.conditions.iter().all(|condition| condition.is_met);
+        if self.scope().relations.len() == 1 && all_met && from.found.is_ordered {
+            scan.limit = from.limit.clone();
+            from.found.is_limited = from.limit.is_some();
+        }
+        let limited = from.found.is_limited;
+        let (block, ()) =
+            self.nested(|binder| binder.repeated(|binder| binder.reach_next(from, reached | 1 << at, body)))?;
+        from.found.is_limited = limited;
+        self.emit(tree::for_each(&row, scan, block));
+        filtered.iter().for_each(|filtered| from.conditions[*filtered].is_met = false);
+        Ok(())
+    }
+
+    /// The conditions that a loop's own filter can decide, and which they are.
+    fn filters(&mut self, from: &From, at: usize, reached: u64) -> Bind<(Option<Expression>, Vec<usize>)> {
+        let (mut filters, mut filtered) = (Vec::new(), Vec::new());
+        for (number, condition) in from.conditions.iter().enumerate() {
+            let ready = condition.uses & !(reached | 1 << at) == 0 && condition.uses & 1 << at != 0;
+            if condition.is_met || !ready || condition.has_subquery {
+                continue;
+            }
+            let (block, bound) = self.nested(|binder| binder.truth(&condition.expression, "WHERE"))?;
+            let settled = self.settled(bound)?;
+            if block.is_empty() && !names_row_by_key(&settled) {
+                filters.push(settled);
+                filtered.push(number);
+            }
+        }
+        let filter = (!filters.is_empty()).then(|| tree::all(filters));
+        Ok((filter, filtered))
+    }
+
+    /// The far side of an outer join: its rows, or nulls if there is none.
+    fn reach_outer(
+        &mut self,
+        from: &mut From,
+        at: usize,
+        on: Vec<Condition>,
+        reached: u64,
+        body: &mut Body<'_, 'a>,
+    ) -> Bind<()> {
+        let relations = self.scope().relations.clone();
+        let relation = relations[at].clone();
+        let Some(table) = relation.table.clone() else { return beyond("what is not a table") };
+        let says = self.says(at, &relations, &on, reached);
+        let mut chosen = None;
+        for access in ways(&table, &says, false) {
+            if let Some(keys) = self.reach(&table, &access, &on)? {
+                chosen = Some((access, keys));
+                break;
+            }
+        }
+        let Some((access, keys)) = chosen else { return beyond("a table that cannot be reached") };
+        if access.is_scan() && self.lifts {
+            return beyond("a join that is not along a key");
+        }
+        let path = self.path_in_words(&relation, &access);
+        if !self.inputs.paths.contains(&path) {
+            self.inputs.paths.push(path);
+        }
+        let rest: Vec<&Condition> =
+            on.iter().enumerate().filter(|(number, _)| !keys.met.contains(number)).map(|(_, c)| c).collect();
+        if access.is_point() && rest.is_empty() {
+            self.scope().relations[at].row = Row::Key { key: keys.equal, optional: true };
+            self.reach_next(from, reached | 1 << at, body)?;
+            self.scope().relations[at].row = Row::Absent;
+            return Ok(());
+        }
+        if !access.is_unique {
+            from.found.is_single = false;
+            from.found.others_are_unique = false;
+        }
+        let found = self.name("found");
+        let boolean = Some(tree::scalar_type(DataType::Boolean, false));
+        self.emit(tree::declare(&found, true, boolean, tree::boolean(false)));
+        let row = self.name("row");
+        self.scope().relations[at].row = Row::Loop(row.clone());
+        let (block, ()) = self.nested(|binder| {
+            let mut all = Vec::new();
+            for condition in rest {
+                all.push(binder.condition(&condition.expression, "JOIN/ON")?);
+            }
+            let (then, ()) = binder.nested(|binder| {
+                binder.emit(tree::assign(&found, tree::boolean(true)));
+                binder.repeated(|binder| binder.reach_next(from, reached | 1 << at, body))
+            })?;
+            if all.is_empty() {
+                binder.block.extend(then);
+            } else {
+                binder.emit(tree::when(tree::all(all), then, None));
+            }
+            Ok(())
+        })?;
+        let scan = self.loop_over(&relation, &access, keys, None);
+        self.emit(tree::for_each(&row, scan, block));
+        self.scope().relations[at].row = Row::Nulls;
+        let (block, ()) = self.nested(|binder| binder.reach_next(from, reached | 1 << at, body))?;
+        self.emit(tree::when(tree::not(tree::variable(found)), block, None));
+        self.scope().relations[at].row = Row::Absent;
+        Ok(())
+    }
+
+    fn path_in_words(&self, relation: &Relation, access: &Access) -> String {
+        let table = relation.table.as_ref().map_or("", |table| table.name.name.as_str());
+        let by = match (&access.index, access.is_scan()) {
+            (_, true) => return format!("Scan of all rows of {table}"),
+            (None, _) => "primary key".to_string(),
+            (Some(index), _) => format!("index {index}"),
+        };
+        let columns = relation.table.iter().flat_map(|table| &table.columns).collect::<Vec<_>>();
+        let name = |at: &usize| columns.get(*at).map_or("", |column| column.name.as_str());
+        let used = access.equal.len() + usize::from(access.lower.is_some() || access.upper.is_some());
+        let names: Vec<&str> = access.columns.iter().take(used).map(name).collect();
+        let kind = if access.is_point() { "Row" } else { "Rows" };
+        let list = if access.list.is_some() { ", for each of a list" } else { "" };
+        format!("{kind} of {table} by {by} ({}){list}", names.join(", "))
+    }
+}
+
+/// What joins a relation to those before it.
+pub(super) enum Joined {
+    /// By this condition, or by none.
+    Inner(Option<Expr>),
+    /// `LEFT JOIN`.
+    Outer(Option<Expr>),
+}
+
+/// Whether a way gives rows in an order.
+fn gives(access: &Access, order: &Order) -> bool {
+    if access.is_unique && access.list.is_none() {
+        return true;
+    }
+    if access.list.is_some() || access.columns.is_empty() {
+        return false;
+    }
+    let fixed = &access.columns[..access.equal.len()];
+    let mut rest = access.order[access.equal.len()..].iter();
+    order.columns.iter().filter(|column| !fixed.contains(column)).all(|column| rest.next() == Some(column))
+}
+
+/// Whether an expression reads a row that it names by key, which a loop's filter cannot.
+fn names_row_by_key(expression: &Expression) -> bool {
+    use ExpressionKind as K;
+    let any = |parts: &[Expression]| parts.iter().any(names_row_by_key);
+    match &expression.kind {
+        K::Column { row, .. } => row.key.is_some(),
+        K::Exists(_) => true,
+        K::Element { index, .. } => names_row_by_key(index),
+        K::Call { arguments, .. } => any(arguments),
+        K::Negate(operand) | K::Not(operand) => names_row_by_key(operand),
+        K::IsNull { operand, .. } | K::Cast { operand, .. } => names_row_by_key(operand),
+        K::Between { operand, low, high, .. } => {
+            names_row_by_key(operand) || names_row_by_key(low) || names_row_by_key(high)
+        }
+        K::Binary(_, left, right) => names_row_by_key(left) || names_row_by_key(right),
+        K::If { arms, otherwise } => {
+            names_row_by_key(otherwise)
+                || arms
+                    .iter()
+                    .any(|(condition, value)| names_row_by_key(condition) || names_row_by_key(value))
+        }
+        K::Literal(_) | K::Variable(_) | K::EmptyList => false,
+    }
+}

@@ -1,0 +1,284 @@
+//! Writes of rows that were computed before: by a query, or sent by a client.
+//!
+//! The rows come as one list argument, [`Argument::Rows`] with one field per column; the program has all of the
+//! table's constraints. Whoever calls fills the argument in: the lists that are given here are empty.
+
+use super::binder::Binder;
+use super::bound::Bound;
+use super::insert::{Target, Touched};
+use super::row_body::Gathered;
+use super::scope::{Relation, key_types};
+use super::stop::{Bind, Stop};
+use super::tree;
+use super::write::Afterwards;
+use crate::lowered::{Argument, Fate, Lowered};
+use fabius_program::syntax::Source;
+use fabius_program::syntax::tree::{ColumnDefinition, Expression};
+use fabius_sql_meaning::catalog::{Catalog, Table};
+use fabius_sql_meaning::output::OutputColumn;
+use fabius_sql_meaning::parameter_types::ParameterTypes;
+use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_meaning::type_rules::without_modifiers;
+use fabius_value::{DataType, Result};
+use sqlparser::ast;
+use std::sync::Arc;
+
+/// What rows are written, and what is wanted back.
+pub struct RowsOf<'s> {
+    /// The table.
+    pub table: &'s Arc<Table>,
+    /// The name that `RETURNING` and `ON CONFLICT` know it by, if not its own.
+    pub alias: Option<String>,
+    /// The columns that are given, as places in the table.
+    pub columns: &'s [usize],
+    /// The types of the values that are given for them; the same number.
+    pub types: &'s [SqlType],
+    /// `ON CONFLICT`, of an INSERT.
+    pub conflict: Option<&'s ast::OnInsert>,
+    /// `RETURNING`.
+    pub returning: Option<&'s [ast::SelectItem]>,
+}
+
+/// Inserts rows: the argument's rows have a value for each of `columns`, and after them one for each column of
+/// [`counted`]: the next value of its sequence.
+///
+/// `RETURNING` and `ON CONFLICT` may have the statement's parameters, which are the program's other arguments.
+///
+/// # Errors
+/// What is wrong with `RETURNING` or `ON CONFLICT`, or values that the columns do not take.
+pub fn lower_insert_rows(
+    rows: &RowsOf<'_>,
+    source: &Arc<Source>,
+    catalog: &Catalog,
+    types: &mut ParameterTypes,
+) -> Result<Lowered> {
+    let mut with_nulls = types.clone();
+    with_nulls.allow_nulls();
+    let binder = Binder::new(catalog, &source.text, &mut with_nulls);
+    if let Ok(lowered) = binder.insert_rows(rows, source) {
+        types.learn(with_nulls);
+        return Ok(lowered);
+    }
+    // Not everything can be done with a parameter that may be null: arrays of programs are not.
+    let mut with_some = types.clone();
+    with_nulls.scalars().for_each(|index| with_some.allow_null(index));
+    let binder = Binder::new(catalog, &source.text, &mut with_some);
+    if let Ok(lowered) = binder.insert_rows(rows, source) {
+        types.learn(with_some);
+        return Ok(lowered);
+    }
+    let binder = Binder::new(catalog, &source.text, types);
+    binder.insert_rows(rows, source).map_err(Stop::into_error)
+}
+
+/// Updates rows: the argument's rows have the primary key's values (or the hidden row number), then a value for each
+/// of `columns`. No row is there twice.
+///
+/// # Errors
+/// As [`lower_insert_rows`].
+pub fn lower_update_rows(rows: &RowsOf<'_>, source: &Arc<Source>, catalog: &Catalog) -> Result<Lowered> {
+    let mut types = ParameterTypes::default();
+    let binder = Binder::new(catalog, &source.text, &mut types);
+    binder.update_rows_given(rows, source).map_err(Stop::into_error)
+}
+
+/// Deletes rows: the argument's rows have the primary key's values (or the hidden row number).
+///
+/// # Errors
+/// As [`lower_insert_rows`].
+pub fn lower_delete_rows(rows: &RowsOf<'_>, source: &Arc<Source>, catalog: &Catalog) -> Result<Lowered> {
+    let mut types = ParameterTypes::default();
+    let binder = Binder::new(catalog, &source.text, &mut types);
+    binder.delete_rows_given(rows, source).map_err(Stop::into_error)
+}
+
+/// The columns besides `columns` that take a sequence's next value for each row, with the sequences; at the end, with
+/// no column, the hidden row number of a table without a primary key.
+pub fn counted(
+    table: &Table,
+    columns: &[usize],
+) -> Vec<(Option<usize>, fabius_sql_meaning::catalog::ObjectName)> {
+    let missing = (0..table.columns.len()).filter(|at| !columns.contains(at));
+    let mut counted: Vec<_> = missing
+        .filter_map(|at| super::insert::sequence_of(&table.columns[at]).map(|sequence| (Some(at), sequence)))
+        .collect();
+    if table.primary_key.is_none() {
+        counted.push((None, super::insert::row_numbers(table)));
+    }
+    counted
+}
+
+fn field(each: &str, at: usize) -> Expression {
+    tree::column(tree::loop_row(each), &format!("c{}", at + 1), false)
+}
+
+impl<'a> Binder<'a> {
+    /// A list parameter for the rows: fields in the types that programs hold them as.
+    fn given_list(&mut self, fields: impl Iterator<Item = (DataType, bool)>) -> String {
+        let fields: Vec<ColumnDefinition> = fields
+            .enumerate()
+            .map(|(at, (data_type, nullable))| tree::field(&format!("c{}", at + 1), data_type, nullable))
+            .collect();
+        self.add_list(tree::records(fields), Argument::Rows(Vec::new()))
+    }
+
+    /// A given value for a column.
+    fn given_value(&mut self, rows: &RowsOf<'_>, at: usize, value: Expression) -> Bind<Bound> {
+        let definition = rows.table.columns[rows.columns[at]].clone();
+        let sql_type = without_modifiers(&rows.types[at]);
+        let value = Bound::held_as(value, sql_type, true, given_type(&rows.types[at]));
+        self.stored(value, &definition.name, &definition.sql_type)
+    }
+
+    fn insert_rows(mut self, rows: &RowsOf<'_>, source: &Arc<Source>) -> Bind<Lowered> {
+        self.writes.insert(rows.table.name.clone());
+        let counted = counted(rows.table, rows.columns);
+        let types = rows.types.iter().map(|sql_type| (given_type(sql_type), true));
+        let list = self.given_list(types.chain(counted.iter().map(|_| (DataType::BigInt, false))));
+        let touched = match rows.conflict {
+            Some(ast::OnInsert::OnConflict(conflict)) => self.touched_rows(rows.table, conflict)?,
+            _ => None,
+        };
+        let written = touched.clone();
+        self.finish_rows(
+            rows,
+            "INSERT",
+            source,
+            |binder, after, each| {
+                let mut values = Vec::new();
+                for at in 0..rows.columns.len() {
+                    values.push(binder.given_value(rows, at, field(each, at))?);
+                }
+                let mut columns = rows.columns.to_vec();
+                for (at, (column, _)) in counted.iter().enumerate() {
+                    let Some(column) = column else { continue };
+                    columns.push(*column);
+                    let definition = &rows.table.columns[*column];
+                    let number =
+                        Bound::computed(field(each, rows.columns.len() + at), SqlType::BigInt, false);
+                    values.push(binder.stored(number, &definition.name, &definition.sql_type)?);
+                }
+                let numbered = columns.len();
+                let mut target = Target {
+                    table: rows.table.clone(),
+                    alias: rows.alias.clone(),
+                    columns,
+                    named: true,
+                    conflict: rows.conflict,
+                    touched,
+                    after,
+                };
+                binder.in_list = Some((each.to_string(), numbered));
+                let inserted = binder.insert_row(&mut target, values);
+                binder.in_list = None;
+                inserted
+            },
+            (&list, written),
+        )
+    }
+
+    fn update_rows_given(mut self, rows: &RowsOf<'_>, source: &Arc<Source>) -> Bind<Lowered> {
+        self.writes.insert(rows.table.name.clone());
+        let keys = key_types(rows.table);
+        let width = keys.len();
+        let key_names = Relation::key_columns(rows.table);
+        if rows.columns.iter().any(|at| key_names.contains(&rows.table.columns[*at].name)) {
+            return super::stop::beyond("a primary key changed by computed rows");
+        }
+        let types = keys.into_iter().map(|data_type| (data_type, false));
+        let list =
+            self.given_list(types.chain(rows.types.iter().map(|sql_type| (given_type(sql_type), true))));
+        self.finish_rows(
+            rows,
+            "UPDATE",
+            source,
+            |binder, mut after, each| {
+                let key: Vec<Expression> = (0..width).map(|at| field(each, at)).collect();
+                let relation = Binder::keyed(rows.table, rows.alias.clone(), key.clone());
+                let mut assignments = Vec::new();
+                for (at, column) in rows.columns.iter().enumerate() {
+                    assignments.push((*column, binder.given_value(rows, at, field(each, width + at))?));
+                }
+                let (block, ()) = binder.nested(|binder| {
+                    binder.with_scope(vec![relation.clone()], |binder| {
+                        binder.change_row(rows.table, &relation, assignments, false)?;
+                        binder.afterwards(&mut after)
+                    })
+                })?;
+                let row = tree::keyed_row(&rows.table.storage, key);
+                binder.emit(tree::when(tree::exists(row), block, None));
+                Ok(())
+            },
+            (&list, None),
+        )
+    }
+
+    fn delete_rows_given(mut self, rows: &RowsOf<'_>, source: &Arc<Source>) -> Bind<Lowered> {
+        self.writes.insert(rows.table.name.clone());
+        let keys = key_types(rows.table);
+        let width = keys.len();
+        let list = self.given_list(keys.into_iter().map(|data_type| (data_type, false)));
+        self.finish_rows(
+            rows,
+            "DELETE",
+            source,
+            |binder, mut after, each| {
+                let key: Vec<Expression> = (0..width).map(|at| field(each, at)).collect();
+                let relation = Binder::keyed(rows.table, rows.alias.clone(), key.clone());
+                let (block, ()) = binder.nested(|binder| {
+                    binder.with_scope(vec![relation.clone()], |binder| {
+                        binder.delete_row(rows.table, &relation, &mut after)
+                    })
+                })?;
+                let row = tree::keyed_row(&rows.table.storage, key);
+                binder.emit(tree::when(tree::exists(row), block, None));
+                Ok(())
+            },
+            (&list, None),
+        )
+    }
+
+    /// The loop over the rows, with what counts and returns them.
+    fn finish_rows(
+        mut self,
+        rows: &RowsOf<'_>,
+        tag: &'static str,
+        source: &Arc<Source>,
+        act: impl FnOnce(&mut Binder<'a>, Afterwards<'_, '_, 'a>, &str) -> Bind<()>,
+        (list, touched): (&str, Option<Touched>),
+    ) -> Bind<Lowered> {
+        let returned = self.name("returned");
+        let each = self.name("each");
+        let mut gathered = Gathered::default();
+        let of = if tag == "DELETE" { Fate::Gone } else { Fate::New };
+        let (block, ()) = self.nested(|binder| {
+            binder.await_own(rows.table, of)?;
+            let of_each = |binder: &mut Binder<'a>| {
+                let (block, ()) = binder.nested(|binder| {
+                    let mut body = |binder: &mut Binder<'a>, columns: &[OutputColumn], values: Vec<Bound>| {
+                        gathered.add(binder, &returned, columns, values)
+                    };
+                    let after = Afterwards { count: Some("count"), items: rows.returning, body: &mut body };
+                    binder.repeated(|binder| act(binder, after, &each))
+                })?;
+                binder.emit(tree::for_list(&each, list, block));
+                Ok(())
+            };
+            match of {
+                Fate::Gone => binder.with_circle(rows.table, of_each)?,
+                Fate::New => of_each(binder)?,
+            }
+            binder.check_own(rows.table)?;
+            if let Some(touched) = touched {
+                binder.refuse_twice(&touched);
+            }
+            Ok(())
+        })?;
+        self.finish_write(block, rows.returning.is_some().then_some((returned, gathered)), tag, source)
+    }
+}
+
+/// How a program holds given values of a type.
+fn given_type(sql_type: &SqlType) -> DataType {
+    super::held::held(sql_type)
+}

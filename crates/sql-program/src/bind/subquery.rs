@@ -1,0 +1,141 @@
+//! Subqueries in expressions, as loops before the statement that needs them.
+
+use super::binder::Binder;
+use super::bound::Bound;
+use super::expression::logic;
+use super::stop::{Bind, Place, beyond, wrong};
+use super::tree;
+use fabius_program::ir::BinaryOperator as Op;
+use fabius_sql_meaning::analysis::{self, row_of};
+use fabius_value::DataType;
+use sqlparser::ast::{self, Expr};
+
+impl<'a> Binder<'a> {
+    /// `[NOT] EXISTS (query)`
+    pub(super) fn any_row(&mut self, query: &ast::Query, negated: bool) -> Bind<Bound> {
+        let found = self.name("found");
+        let boolean = Some(tree::scalar_type(DataType::Boolean, false));
+        self.emit(tree::declare(&found, true, boolean, tree::boolean(false)));
+        let (block, facts) = self.nested(|binder| {
+            binder.for_each_row(&any_columns(query), &mut |binder, _, _| {
+                binder.emit(tree::assign(&found, tree::boolean(true)));
+                Ok(())
+            })
+        })?;
+        self.not_in_a_loop(&facts)?;
+        self.block.extend(block);
+        let found = tree::variable(found);
+        Ok(logic(if negated { tree::not(found) } else { found }, false))
+    }
+
+    /// A subquery that goes over a whole table is not asked again for every row of another.
+    fn not_in_a_loop(&self, facts: &super::row_body::QueryFacts) -> Bind<()> {
+        let in_a_loop = self.scopes.iter().flat_map(|scope| &scope.relations);
+        let in_a_loop =
+            in_a_loop.into_iter().any(|relation| matches!(relation.row, super::scope::Row::Loop(_)));
+        if self.lifts && in_a_loop && !facts.is_keyed {
+            return beyond("a subquery over a whole table for each row");
+        }
+        Ok(())
+    }
+
+    /// The one value of a query; null if it has no row.
+    pub(super) fn one_value(&mut self, query: &ast::Query) -> Bind<Bound> {
+        let result = self.name("value");
+        let count = self.name("rows");
+        let mut kind: Option<(Bound, DataType)> = None;
+        let place = Place::of(query);
+        let (block, facts) = self.nested(|binder| {
+            binder.for_each_row(query, &mut |binder, _, mut values| {
+                let (Some(value), true) = (values.pop(), values.is_empty()) else {
+                    return binder.fail(b"42601", "subquery must return only one column", place);
+                };
+                let data_type = match &kind {
+                    Some((_, so_far)) => super::held::unified(*so_far, value.data_type),
+                    None => value.data_type,
+                };
+                binder.emit(tree::add(&count, tree::cast(tree::integer(1), DataType::BigInt)));
+                binder.emit(tree::assign(&result, value.expression.clone()));
+                kind = Some((value, data_type));
+                Ok(())
+            })
+        })?;
+        let Some((value, data_type)) = kind else {
+            return Ok(Bound::literal(None));
+        };
+        let nothing = Some(tree::scalar_type(data_type, true));
+        self.emit(tree::declare(&result, true, nothing, tree::null()));
+        let bigint = Some(tree::scalar_type(DataType::BigInt, false));
+        self.emit(tree::declare(&count, true, bigint, tree::integer(0)));
+        self.not_in_a_loop(&facts)?;
+        self.block.extend(block);
+        if !facts.is_single {
+            let one = tree::binary(Op::LessEqual, tree::variable(&count), tree::integer(1));
+            let message = "more than one row returned by a subquery used as an expression";
+            self.emit(tree::require(one, b"21000", message, None));
+        }
+        Ok(Bound::held_as(tree::variable(result), value.sql_type, true, data_type))
+    }
+
+    /// `operand IN (SELECT ...)`: null if there is no equal value but a null.
+    pub(super) fn among_rows(&mut self, operand: &Expr, query: &ast::Query, negated: bool) -> Bind<Bound> {
+        let operands: Vec<&Expr> = match row_of(operand) {
+            Some(fields) => fields.iter().collect(),
+            None => vec![operand],
+        };
+        let mut bounds = Vec::new();
+        for operand in &operands {
+            let bound = self.operand(operand)?;
+            bounds.push(bound);
+        }
+        let result = self.name("found");
+        let mut nullable = false;
+        let (block, facts) = self.nested(|binder| {
+            binder.for_each_row(query, &mut |binder, _, values| {
+                if values.len() != bounds.len() {
+                    let message = match values.len() < bounds.len() {
+                        true => "subquery has too few columns",
+                        false => "subquery has too many columns",
+                    };
+                    return Err(wrong(b"42601", message).into());
+                }
+                let mut all: Option<Bound> = None;
+                for (bound, value) in bounds.iter().zip(values) {
+                    let equal = analysis::infix(binder, bound.clone(), "=", value)?;
+                    all = Some(match all {
+                        None => equal,
+                        Some(all) => binder.logical(Op::And, all, equal)?,
+                    });
+                }
+                let Some(equal) = all else { return beyond("IN of no columns") };
+                nullable |= equal.nullable;
+                let equal = binder.settled(equal)?;
+                let either = tree::any([tree::variable(&result), equal]);
+                binder.emit(tree::assign(&result, either));
+                Ok(())
+            })
+        })?;
+        let boolean = Some(tree::scalar_type(DataType::Boolean, nullable));
+        self.emit(tree::declare(&result, true, boolean, tree::boolean(false)));
+        self.not_in_a_loop(&facts)?;
+        self.block.extend(block);
+        let found = tree::variable(result);
+        Ok(logic(if negated { tree::not(found) } else { found }, nullable))
+    }
+}
+
+/// The query with a constant for its columns: EXISTS asks for rows only.
+fn any_columns(query: &ast::Query) -> ast::Query {
+    let mut query = query.clone();
+    if let ast::SetExpr::Select(select) = &mut *query.body
+        && !super::select::is_aggregated(select)
+    {
+        let one = Expr::value(ast::Value::Boolean(true));
+        select.projection = vec![ast::SelectItem::UnnamedExpr(one)];
+        query.order_by = None;
+        if select.distinct == Some(ast::Distinct::Distinct) {
+            select.distinct = None;
+        }
+    }
+    query
+}

@@ -1,0 +1,764 @@
+//! `FROM` and joins.
+
+use super::operator::plain_binary;
+use super::plan_part::spread;
+use super::scope::rename;
+use super::{
+    Binder, Flavor, Level, Merged, Output, Relation, Scope, ScopeColumn, Sight, Typed, folded, parts_of,
+};
+use crate::failure::{inbound, unsupported};
+use crate::leaf::{Leaf, LeafProvider};
+use crate::outer_reference::asks_outside;
+use datafusion::common::{Column, JoinType};
+use datafusion::datasource::provider_as_source;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Operator};
+use fabius_sql_meaning::catalog::{ObjectName, TEMPORARY, TEMPORARY_SHOWN, Table, View};
+use fabius_sql_meaning::pg_catalog;
+use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_syntax::tokens::Tokens;
+use fabius_value::{Error, Result, SqlState};
+use sqlparser::ast;
+use std::sync::Arc;
+
+/// Something in `FROM`, before it is joined to what stands left of it.
+enum Item {
+    /// A relation that stands by itself, or with references to the outer query only.
+    Relation { plan: LogicalPlan, scope: Scope },
+    /// A relation that refers to what stands left of it.
+    Lateral { plan: LogicalPlan, scope: Scope },
+    /// Arrays made of what stands left of it, whose elements become rows.
+    Arrays { arrays: Vec<(Column, Expr)>, scope: Scope },
+}
+
+type Joined = (LogicalPlan, Scope);
+
+impl Binder<'_> {
+    /// All of `FROM`.
+    pub(super) fn from(&mut self, from: &[ast::TableWithJoins]) -> Result<Joined> {
+        let mut left: Option<Joined> = None;
+        for item in from {
+            if left.is_some() && item.joins.iter().any(stands_apart) {
+                let scope = left.as_ref().map(|left| &left.1);
+                let (plan, scope) = self.beside(scope, |binder| binder.table_with_joins(None, item))?;
+                let right = match asks_outside(&plan) {
+                    true => Item::Lateral { plan, scope },
+                    false => Item::Relation { plan, scope },
+                };
+                left = Some(self.cross(left, right)?);
+            } else {
+                left = Some(self.table_with_joins(left, item)?);
+            }
+        }
+        match left {
+            Some(left) => Ok(left),
+            None => {
+                let plan = LogicalPlanBuilder::empty(true).build().map_err(inbound)?;
+                Ok((plan, Scope::default()))
+            }
+        }
+    }
+
+    fn table_with_joins(&mut self, left: Option<Joined>, item: &ast::TableWithJoins) -> Result<Joined> {
+        let first = self.item(&item.relation, left.as_ref().map(|left| &left.1))?;
+        let mut joined = self.cross(left, first)?;
+        for join in &item.joins {
+            let right = self.item(&join.relation, Some(&joined.1))?;
+            joined = self.join(joined, right, &join.join_operator)?;
+        }
+        Ok(joined)
+    }
+
+    fn cross(&mut self, left: Option<Joined>, right: Item) -> Result<Joined> {
+        match (left, right) {
+            (None, Item::Relation { plan, scope } | Item::Lateral { plan, scope }) => Ok((plan, scope)),
+            (None, Item::Arrays { .. }) => Err(unsupported("a function in FROM refers to nothing")),
+            (Some(left), right) => {
+                self.join(left, right, &ast::JoinOperator::CrossJoin(ast::JoinConstraint::None))
+            }
+        }
+    }
+
+    fn item(&mut self, factor: &ast::TableFactor, left: Option<&Scope>) -> Result<Item> {
+        use ast::TableFactor as F;
+        match factor {
+            F::Table { name, alias, args: None, sample: None, version: None, .. } => {
+                let (plan, scope) = self.table(&parts_of(name), alias.as_ref())?;
+                let (plan, scope) = self.told_apart(plan, scope)?;
+                Ok(Item::Relation { plan, scope })
+            }
+            F::Table { name, alias, args: Some(arguments), with_ordinality, .. } => {
+                self.function_item(&parts_of(name), &arguments.args, alias.as_ref(), *with_ordinality, left)
+            }
+            F::Function { name, args, alias, with_ordinality, .. } => {
+                self.function_item(&parts_of(name), args, alias.as_ref(), *with_ordinality, left)
+            }
+            F::UNNEST { alias, array_exprs, with_ordinality, with_offset: false, .. } => {
+                let arrays = |binder: &mut Self| {
+                    array_exprs
+                        .iter()
+                        .map(|expression| {
+                            let typed = binder.expression(expression)?;
+                            binder.set_returning("unnest", vec![typed])
+                        })
+                        .collect::<Result<Vec<_>>>()
+                };
+                let arrays = self.beside(left, arrays)?;
+                let names = vec!["unnest".to_string(); arrays.len()];
+                self.arrays_item(arrays, names, "unnest", alias.as_ref(), *with_ordinality)
+            }
+            F::Derived { lateral, subquery, alias, sample: None } => {
+                self.is_relation = !*lateral;
+                let relation = if *lateral {
+                    self.beside(left, |binder| binder.deeper(|binder| binder.query(subquery)))
+                } else {
+                    self.deeper(|binder| binder.query(subquery))
+                }?;
+                let is_lateral = *lateral && asks_outside(&relation.plan);
+                let name = alias.as_ref().map_or_else(|| self.fresh("?"), |alias| folded(&alias.name));
+                let mut columns = relation.columns;
+                if let Some(alias) = alias {
+                    rename(&mut columns, &column_names(alias), &name)?;
+                }
+                let (plan, scope) = (relation.plan, Scope::of_relation(&name, columns));
+                Ok(if is_lateral { Item::Lateral { plan, scope } } else { Item::Relation { plan, scope } })
+            }
+            F::NestedJoin { table_with_joins, alias } => {
+                let (plan, mut scope) = self.table_with_joins(None, table_with_joins)?;
+                if let Some(alias) = alias {
+                    for column in &mut scope.columns {
+                        column.relation = folded(&alias.name);
+                    }
+                    // Its own rows are there, whatever those that it joins are.
+                    scope.present.clear();
+                }
+                Ok(Item::Relation { plan, scope })
+            }
+            F::Table { sample: Some(_), .. } | F::Derived { sample: Some(_), .. } => {
+                Err(unsupported("TABLESAMPLE is not supported"))
+            }
+            other => Err(unsupported(format!("{other} in FROM is not supported"))),
+        }
+    }
+
+    /// Binds with what stands left in sight, as the innermost query.
+    fn beside<T>(&mut self, left: Option<&Scope>, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.levels.push(Level {
+            scope: left.cloned().unwrap_or_default(),
+            clause: Some("functions in FROM"),
+            ..Level::default()
+        });
+        let result = bind(self);
+        self.levels.pop();
+        result
+    }
+
+    fn function_item(
+        &mut self,
+        path: &[String],
+        arguments: &[ast::FunctionArg],
+        alias: Option<&ast::TableAlias>,
+        with_ordinality: bool,
+        left: Option<&Scope>,
+    ) -> Result<Item> {
+        let name = match path {
+            [name] => name,
+            [schema, name] if schema == "pg_catalog" => name,
+            _ => {
+                return Err(unsupported(format!(
+                    "the function {} in FROM is not supported here",
+                    path.join(".")
+                )));
+            }
+        };
+        if let Some(relation) = pg_catalog::function_relation(name) {
+            let (plan, scope) = self.system(relation, name, alias)?;
+            return Ok(Item::Relation { plan, scope });
+        }
+        let call = ast::Function {
+            name: ast::ObjectName::from(vec![ast::Ident::new(name.clone())]),
+            uses_odbc_syntax: false,
+            parameters: ast::FunctionArguments::None,
+            args: ast::FunctionArguments::List(ast::FunctionArgumentList {
+                duplicate_treatment: None,
+                args: arguments.to_vec(),
+                clauses: Vec::new(),
+            }),
+            filter: None,
+            null_treatment: None,
+            over: None,
+            within_group: Vec::new(),
+        };
+        let arrays = self.beside(left, |binder| {
+            if matches!(name.as_str(), "json_each" | "jsonb_each" | "json_each_text" | "jsonb_each_text") {
+                return binder.json_each(name, &call);
+            }
+            if name == "pg_options_to_table" {
+                return binder.options(&call);
+            }
+            if matches!(
+                name.as_str(),
+                "json_to_record" | "jsonb_to_record" | "json_to_recordset" | "jsonb_to_recordset"
+            ) {
+                return binder.json_records(name, arguments, alias);
+            }
+            if name == "unnest" && arguments.len() > 1 {
+                let mut arrays = Vec::new();
+                for argument in arguments {
+                    if let ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expression)) = argument {
+                        let typed = binder.expression(expression)?;
+                        arrays.push(("unnest".to_string(), binder.set_returning("unnest", vec![typed])?));
+                    }
+                }
+                return Ok(arrays);
+            }
+            let typed = binder.call(&call)?;
+            let within = match &typed.expr {
+                Expr::Unnest(unnest) => &unnest.expr,
+                other => other,
+            };
+            if super::call::refuse_sets([within], "").is_err() {
+                return Err(unsupported("set-returning functions must appear at top level of FROM"));
+            }
+            let array = match typed.expr {
+                Expr::Unnest(unnest) => Typed::new(*unnest.expr, SqlType::Array(Box::new(typed.sql_type))),
+                // A function of one value gives one row.
+                _ => {
+                    let sql_type = SqlType::Array(Box::new(typed.sql_type.clone()));
+                    binder.function_returning("fabius_array", vec![typed], sql_type)?
+                }
+            };
+            let column = match name.as_str() {
+                "json_array_elements" | "jsonb_array_elements" => "value".to_string(),
+                other => other.to_string(),
+            };
+            Ok(vec![(column, array)])
+        })?;
+        let (names, arrays) = arrays.into_iter().unzip();
+        self.arrays_item(arrays, names, name, alias, with_ordinality)
+    }
+
+    /// `json_to_recordset(document) AS alias (column type, ...)`
+    fn json_records(
+        &mut self,
+        name: &str,
+        arguments: &[ast::FunctionArg],
+        alias: Option<&ast::TableAlias>,
+    ) -> Result<Vec<(String, Typed)>> {
+        let [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(document))] = arguments else {
+            return Err(unsupported(format!("this call of {name} is not supported")));
+        };
+        let json = if name.starts_with("jsonb") { SqlType::JsonB } else { SqlType::Json };
+        let typed = self.expression(document)?;
+        let document = super::operator::as_text(self.coerce(typed, &json)?);
+        let texts = SqlType::Array(Box::new(SqlType::Text));
+        let documents = if name.ends_with("set") {
+            let flag =
+                Typed::literal(datafusion::scalar::ScalarValue::Boolean(Some(false)), SqlType::Boolean);
+            self.function("fabius_json_elements", vec![document, flag])?
+        } else {
+            self.function_returning("fabius_array", vec![document], texts)?
+        };
+        let mut columns = Vec::new();
+        for column in alias.map(|alias| alias.columns.as_slice()).unwrap_or_default() {
+            let Some(data_type) = &column.data_type else { continue };
+            let (field, sql_type) = (folded(&column.name), self.environment.catalog.type_of(data_type)?);
+            let key = super::scope::unknown(&field);
+            let kind = super::scope::unknown(match sql_type {
+                SqlType::Json | SqlType::JsonB => "json",
+                SqlType::Array(_) => "array",
+                _ => "text",
+            });
+            let values = self.function("fabius_json_field", vec![documents.clone(), key, kind])?;
+            columns.push((field, self.cast(values, &SqlType::Array(Box::new(sql_type)))?));
+        }
+        if columns.is_empty() {
+            return Err(Error::new(
+                SqlState::SYNTAX_ERROR,
+                "a column definition list is required for functions returning \"record\"",
+            ));
+        }
+        Ok(columns)
+    }
+
+    fn json_each(&mut self, name: &str, call: &ast::Function) -> Result<Vec<(String, Typed)>> {
+        let ast::FunctionArguments::List(list) = &call.args else { return Ok(Vec::new()) };
+        let Some(ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(document))) = list.args.first() else {
+            return Err(unsupported(format!("this call of {name} is not supported")));
+        };
+        let json = if name.starts_with("jsonb") { SqlType::JsonB } else { SqlType::Json };
+        let typed = self.expression(document)?;
+        let document = super::operator::as_text(self.coerce(typed, &json)?);
+        let is_text = name.ends_with("text");
+        let flag = Typed::literal(datafusion::scalar::ScalarValue::Boolean(Some(is_text)), SqlType::Boolean);
+        let keys = self.function("fabius_json_keys", vec![document.clone()])?;
+        let values = self.function("fabius_json_values", vec![document, flag])?;
+        let element = if is_text { SqlType::Text } else { json };
+        let values = Typed::new(values.expr, SqlType::Array(Box::new(element)));
+        Ok(vec![("key".into(), keys), ("value".into(), values)])
+    }
+
+    /// `pg_options_to_table`: names and values of options.
+    fn options(&mut self, call: &ast::Function) -> Result<Vec<(String, Typed)>> {
+        let ast::FunctionArguments::List(list) = &call.args else { return Ok(Vec::new()) };
+        let [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(options))] = list.args.as_slice() else {
+            return Err(unsupported("this call of pg_options_to_table is not supported"));
+        };
+        let options = self.expression(options)?;
+        let names = self.function("fabius_option_names", vec![options.clone()])?;
+        let values = self.function("fabius_option_values", vec![options])?;
+        Ok(vec![("option_name".into(), names), ("option_value".into(), values)])
+    }
+
+    fn arrays_item(
+        &mut self,
+        mut arrays: Vec<Typed>,
+        mut names: Vec<String>,
+        function: &str,
+        alias: Option<&ast::TableAlias>,
+        with_ordinality: bool,
+    ) -> Result<Item> {
+        if with_ordinality && !arrays.is_empty() {
+            let one = Typed::literal(datafusion::scalar::ScalarValue::Int32(Some(1)), SqlType::Int);
+            let each = arrays
+                .iter()
+                .map(|array| self.function("fabius_subscripts", vec![array.clone(), one.clone()]));
+            let each = each.collect::<Result<_>>()?;
+            // Of lists that begin alike the longest.
+            let places = self.function("fabius_greatest", each)?;
+            let places = self.cast(places, &SqlType::Array(Box::new(SqlType::BigInt)))?;
+            arrays.push(places);
+            names.push("ordinality".into());
+        }
+        let relation = alias.map_or_else(|| function.to_string(), |alias| folded(&alias.name));
+        // A function of one column gives the alias to it too.
+        if let (Some(alias), Some(first)) = (alias, names.first_mut())
+            && arrays.len() - usize::from(with_ordinality) == 1
+        {
+            *first = folded(&alias.name);
+        }
+        let (mut columns, mut outputs) = (Vec::new(), Vec::new());
+        for (array, name) in arrays.into_iter().zip(names) {
+            let SqlType::Array(element) = array.sql_type else { continue };
+            let column = self.fresh_column();
+            outputs.push(Output {
+                name,
+                column: column.clone(),
+                sql_type: *element,
+                flavor: Flavor::Plain,
+                origin: (0, 0),
+            });
+            columns.push((column, array.expr));
+        }
+        if let Some(alias) = alias {
+            rename(&mut outputs, &column_names(alias), &relation)?;
+        }
+        let mut scope = Scope::of_relation(&relation, outputs);
+        // The row of a function that gives values is the value itself.
+        if let [(column, _)] = columns.as_slice() {
+            scope.present.push((relation, column.clone()));
+        }
+        let refers = columns.iter().any(|(_, expression)| !expression.column_refs().is_empty());
+        if refers {
+            return Ok(Item::Arrays { arrays: columns, scope });
+        }
+        let empty = LogicalPlanBuilder::empty(true).build().map_err(inbound)?;
+        let plan = spread(empty, columns, false)?;
+        Ok(Item::Relation { plan, scope })
+    }
+
+    /// A table, view, sequence, system relation or common table expression.
+    pub(super) fn table(&mut self, path: &[String], alias: Option<&ast::TableAlias>) -> Result<Joined> {
+        if let [name] = path
+            && let Some(relation) = self.common_named(name)?
+        {
+            let relation = self.use_common(&relation)?;
+            return self.aliased(relation, name, alias);
+        }
+        let catalog = self.environment.catalog.clone();
+        let (schema, name) = match path {
+            [name] => (None, name),
+            [schema, name] | [_, schema, name] => (Some(schema.as_str()), name),
+            _ => return Err(no_table(path)),
+        };
+        if let Some(relation) = pg_catalog::relation(schema, name) {
+            return self.system(relation, name, alias);
+        }
+        let path_of_search = self.environment.session.search_path();
+        let schemas: Vec<String> = match schema {
+            Some(TEMPORARY_SHOWN) => vec![TEMPORARY.to_string()],
+            Some(schema) => vec![schema.to_string()],
+            None => std::iter::once(TEMPORARY.to_string()).chain(path_of_search).collect(),
+        };
+        for schema in schemas {
+            let full = ObjectName { schema, name: name.clone() };
+            if let Some(table) = catalog.tables.get(&full) {
+                return self.stored(table, alias);
+            }
+            if let Some(view) = catalog.views.get(&full) {
+                return self.view(view, alias);
+            }
+            if let Some(sequence) = catalog.sequences.get(&full) {
+                let leaf = Leaf::Sequence(sequence.clone());
+                let outputs = self.leaf(leaf, &full.name)?;
+                return self.aliased(outputs, &full.name, alias);
+            }
+        }
+        Err(no_table(path))
+    }
+
+    /// A leaf under a name of its own in the plan.
+    fn leaf(&mut self, leaf: Leaf, name: &str) -> Result<Relation> {
+        let unique = self.fresh(&format!("{name}_"));
+        let provider = LeafProvider::new(leaf, self.environment.clone());
+        let columns = provider
+            .columns()
+            .into_iter()
+            .map(|(name, sql_type, flavor)| Output {
+                column: Column::new(Some(unique.as_str()), name.clone()),
+                name,
+                sql_type,
+                flavor,
+                origin: (0, 0),
+            })
+            .collect();
+        let reference = datafusion::common::TableReference::bare(unique);
+        let plan = LogicalPlanBuilder::scan(reference, provider_as_source(Arc::new(provider)), None)
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(inbound)?;
+        Ok(Relation { plan, columns })
+    }
+
+    fn system(
+        &mut self,
+        relation: &'static pg_catalog::Relation,
+        name: &str,
+        alias: Option<&ast::TableAlias>,
+    ) -> Result<Joined> {
+        let bound = self.leaf(Leaf::System(relation), name)?;
+        let (plan, mut scope) = self.aliased(bound, name, alias)?;
+        // Every relation of the catalog can be asked which it is.
+        if !scope.columns.iter().any(|column| column.output.name == "tableoid") {
+            let relation_name = alias.map_or_else(|| name.to_string(), |alias| folded(&alias.name));
+            let column = self.fresh_column();
+            let literal =
+                Expr::Literal(datafusion::scalar::ScalarValue::Int64(Some(relation.oid().into())), None);
+            let mut expressions: Vec<Expr> = plan.schema().iter().map(Expr::from).collect();
+            expressions.push(literal.alias(column.name.clone()));
+            let plan = LogicalPlanBuilder::from(plan)
+                .project(expressions)
+                .and_then(LogicalPlanBuilder::build)
+                .map_err(inbound)?;
+            scope.columns.push(ScopeColumn {
+                relation: relation_name,
+                schema: None,
+                output: Output {
+                    name: "tableoid".into(),
+                    column,
+                    sql_type: SqlType::Oid,
+                    flavor: Flavor::Plain,
+                    origin: (0, 0),
+                },
+                sight: Sight::OfSystem,
+                is_key: false,
+            });
+            return Ok((plan, scope));
+        }
+        Ok((plan, scope))
+    }
+
+    fn stored(&mut self, table: &Arc<Table>, alias: Option<&ast::TableAlias>) -> Result<Joined> {
+        if !self.reads.contains(&table.name) {
+            self.reads.push(table.name.clone());
+        }
+        let known_as = alias.map_or_else(|| table.name.name.clone(), |alias| folded(&alias.name));
+        let named =
+            |names: &Option<Vec<String>>| names.as_ref().is_none_or(|names| names.contains(&known_as));
+        let row_lock = self.locking.iter().filter(|(names, _)| named(names)).map(|(_, lock)| *lock).max();
+        let leaf = Leaf::Table { table: table.clone(), row_lock };
+        let mut bound = self.leaf(leaf, &table.name.name)?;
+        for (at, output) in bound.columns.iter_mut().enumerate() {
+            output.origin = (table.oid, u16::try_from(at + 1).unwrap_or(0));
+        }
+        // What users do not see comes last, and has no other names.
+        let unseen = bound.columns.split_off(table.visible().count());
+        let (plan, mut scope) = self.aliased(bound, &table.name.name, alias)?;
+        let key = table.primary_key.as_ref().map(|key| key.columns.as_slice()).unwrap_or_default();
+        for (column, stored) in scope.columns.iter_mut().zip(&table.columns) {
+            column.is_key = key.contains(&stored.name);
+            column.schema = alias.is_none().then(|| table.name.schema.clone());
+        }
+        let unseen = Scope::of_relation(&known_as, unseen).columns.into_iter();
+        scope.columns.extend(unseen.map(|column| ScopeColumn { sight: Sight::OfSystem, ..column }));
+        Ok((plan, scope))
+    }
+
+    fn view(&mut self, view: &Arc<View>, alias: Option<&ast::TableAlias>) -> Result<Joined> {
+        let ast::Statement::Query(query) = Tokens::of(&view.query)?.sql()? else {
+            return Err(unsupported(format!("the view {} is not a query", view.name.name)));
+        };
+        // A view sees nothing of where it is used.
+        let (levels, commons) = (std::mem::take(&mut self.levels), std::mem::take(&mut self.commons));
+        let locking = std::mem::take(&mut self.locking);
+        self.is_relation = true;
+        let bound = self.deeper(|binder| binder.query(&query));
+        (self.levels, self.commons, self.locking) = (levels, commons, locking);
+        let mut bound = bound?;
+        let names: Vec<String> = view.columns.iter().map(|(name, _)| name.clone()).collect();
+        rename(&mut bound.columns, &names, &view.name.name)?;
+        for (at, output) in bound.columns.iter_mut().enumerate() {
+            output.origin = (view.oid, u16::try_from(at + 1).unwrap_or(0));
+        }
+        self.aliased(bound, &view.name.name, alias)
+    }
+
+    fn aliased(&mut self, relation: Relation, name: &str, alias: Option<&ast::TableAlias>) -> Result<Joined> {
+        let mut columns = relation.columns;
+        let known_as = alias.map_or_else(|| name.to_string(), |alias| folded(&alias.name));
+        if let Some(alias) = alias {
+            rename(&mut columns, &column_names(alias), &known_as)?;
+        }
+        Ok((relation.plan, Scope::of_relation(&known_as, columns)))
+    }
+
+    fn join(&mut self, left: Joined, right: Item, operator: &ast::JoinOperator) -> Result<Joined> {
+        use ast::JoinOperator as J;
+        let (join_type, constraint) = match operator {
+            J::Join(constraint) | J::Inner(constraint) => (JoinType::Inner, constraint),
+            J::CrossJoin(constraint) => (JoinType::Inner, constraint),
+            J::Left(constraint) | J::LeftOuter(constraint) => (JoinType::Left, constraint),
+            J::Right(constraint) | J::RightOuter(constraint) => (JoinType::Right, constraint),
+            J::FullOuter(constraint) => (JoinType::Full, constraint),
+            _ => return Err(unsupported("this kind of join is not supported")),
+        };
+        let (mut left_plan, mut left_scope) = left;
+        let mut right = right;
+        if self.has_whole_rows {
+            if matches!(join_type, JoinType::Right | JoinType::Full) {
+                left_plan = self.marked(left_plan, &mut left_scope)?;
+            }
+            if let (
+                JoinType::Left | JoinType::Full,
+                Item::Relation { plan, scope } | Item::Lateral { plan, scope },
+            ) = (join_type, &mut right)
+            {
+                *plan = self.marked(plan.clone(), scope)?;
+            }
+        }
+        let right_scope = match &right {
+            Item::Relation { scope, .. } | Item::Lateral { scope, .. } | Item::Arrays { scope, .. } => {
+                scope.clone()
+            }
+        };
+        let twice = right_scope.columns.iter().find(|column| {
+            left_scope.has_relation(&column.relation)
+                && !column.relation.starts_with('?')
+                && left_scope
+                    .columns
+                    .iter()
+                    .any(|other| other.relation == column.relation && other.schema == column.schema)
+        });
+        if let Some(column) = twice {
+            return Err(Error::new(
+                SqlState(*b"42712"),
+                format!("table name \"{}\" specified more than once", column.relation),
+            ));
+        }
+        let (scope, condition) = self.constraint(left_scope, right_scope, constraint, join_type)?;
+        let is_true = condition.is_none();
+        let plan = match right {
+            Item::Relation { plan, .. } => join_plans(left_plan, plan, join_type, condition)?,
+            Item::Lateral { plan, .. } => {
+                if !matches!(join_type, JoinType::Inner | JoinType::Left) {
+                    return Err(Error::new(
+                        SqlState(*b"42P10"),
+                        "The combining JOIN type must be INNER or LEFT for a LATERAL reference.",
+                    ));
+                }
+                let row = match join_type {
+                    JoinType::Inner => super::lateral_row::beside(&left_plan, &plan).map_err(inbound)?,
+                    _ => None,
+                };
+                match (row, condition) {
+                    (Some(plan), None) => plan,
+                    (Some(plan), Some(condition)) => LogicalPlanBuilder::from(plan)
+                        .filter(condition)
+                        .and_then(LogicalPlanBuilder::build)
+                        .map_err(inbound)?,
+                    (None, condition) => {
+                        let nested = LogicalPlan::Subquery(super::subquery::nested(plan));
+                        join_plans(left_plan, nested, join_type, condition)?
+                    }
+                }
+            }
+            Item::Arrays { arrays, .. } => {
+                let plan = spread(left_plan, arrays, join_type == JoinType::Left && is_true)?;
+                match condition {
+                    None => plan,
+                    Some(condition) if join_type == JoinType::Inner => LogicalPlanBuilder::from(plan)
+                        .filter(condition)
+                        .and_then(LogicalPlanBuilder::build)
+                        .map_err(inbound)?,
+                    Some(_) => {
+                        return Err(unsupported(
+                            "an outer join with a function of the other side's columns has to be ON true",
+                        ));
+                    }
+                }
+            }
+        };
+        Ok((plan, scope))
+    }
+
+    /// A plan with a column that tells whether its row is there, behind an outer join that may not have found it.
+    fn marked(&mut self, plan: LogicalPlan, scope: &mut Scope) -> Result<LogicalPlan> {
+        let mut relations: Vec<String> = scope.columns.iter().map(|column| column.relation.clone()).collect();
+        relations.dedup();
+        relations.retain(|relation| scope.present.iter().all(|(known, _)| known != relation));
+        if relations.is_empty() {
+            return Ok(plan);
+        }
+        let column = self.fresh_column();
+        let there = Expr::Literal(datafusion::scalar::ScalarValue::Boolean(Some(true)), None);
+        let mut expressions: Vec<Expr> = plan.schema().iter().map(Expr::from).collect();
+        expressions.push(there.alias(column.name.clone()));
+        scope.present.extend(relations.into_iter().map(|relation| (relation, column.clone())));
+        LogicalPlanBuilder::from(plan)
+            .project(expressions)
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(inbound)
+    }
+
+    fn constraint(
+        &mut self,
+        left: Scope,
+        right: Scope,
+        constraint: &ast::JoinConstraint,
+        join_type: JoinType,
+    ) -> Result<(Scope, Option<Expr>)> {
+        let names: Vec<String> = match constraint {
+            ast::JoinConstraint::None => Vec::new(),
+            ast::JoinConstraint::On(condition) => {
+                let scope = left.join(right);
+                self.levels.push(Level {
+                    scope: scope.clone(),
+                    clause: Some("JOIN conditions"),
+                    ..Level::default()
+                });
+                let bound = self.truth(condition, "JOIN/ON");
+                self.levels.pop();
+                let bound = bound?;
+                let is_true =
+                    matches!(&bound, Expr::Literal(datafusion::scalar::ScalarValue::Boolean(Some(true)), _));
+                return Ok((scope, if is_true { None } else { Some(bound) }));
+            }
+            ast::JoinConstraint::Using(names) => {
+                names.iter().filter_map(|name| parts_of(name).last().cloned()).collect()
+            }
+            ast::JoinConstraint::Natural => {
+                let visible = |scope: &Scope| -> Vec<String> {
+                    let merged = scope.merged.iter().map(|merged| &merged.name);
+                    let columns = scope.columns.iter().filter(|column| column.sight == Sight::Everywhere);
+                    merged.chain(columns.map(|column| &column.output.name)).cloned().collect()
+                };
+                let others = visible(&right);
+                visible(&left).into_iter().filter(|name| others.contains(name)).collect()
+            }
+        };
+        let (mut left, mut right) = (left, right);
+        let mut condition: Option<Expr> = None;
+        let mut merged = Vec::new();
+        for name in names {
+            let side = |scope: &mut Scope, place: &str| -> Result<Typed> {
+                let known =
+                    scope.merged.iter().find(|other| other.name == name).map(|other| other.typed.clone());
+                let is_so_named = |column: &&mut ScopeColumn| {
+                    column.output.name == name && column.sight == Sight::Everywhere
+                };
+                let among = scope.columns.iter_mut().filter(is_so_named).count();
+                if among + usize::from(known.is_some()) > 1 {
+                    return Err(Error::new(
+                        SqlState(*b"42702"),
+                        format!("common column name \"{name}\" appears more than once in {place} table"),
+                    ));
+                }
+                let column = scope.columns.iter_mut().find(is_so_named);
+                match (known, column) {
+                    (Some(typed), _) => Ok(typed),
+                    (None, Some(column)) => {
+                        column.sight = Sight::OfRelation;
+                        Ok(column.output.typed())
+                    }
+                    (None, None) => Err(Error::new(
+                        SqlState::UNDEFINED_COLUMN,
+                        format!(
+                            "column \"{name}\" specified in USING clause does not exist in {place} table"
+                        ),
+                    )),
+                }
+            };
+            let (l, r) = (side(&mut left, "left")?, side(&mut right, "right")?);
+            left.merged.retain(|other| other.name != name);
+            right.merged.retain(|other| other.name != name);
+            let common = self.common_of([&l, &r], "JOIN/USING")?;
+            let equal = self.operator(l.clone(), "=", r.clone())?.expr;
+            condition = Some(match condition {
+                None => equal,
+                Some(before) => plain_binary(before, Operator::And, equal),
+            });
+            let one = match join_type {
+                JoinType::Right => self.coerce(r, &common)?,
+                JoinType::Full => {
+                    let (l, r) = (self.coerce(l, &common)?, self.coerce(r, &common)?);
+                    Typed::new(datafusion::functions::core::expr_fn::coalesce(vec![l.expr, r.expr]), common)
+                }
+                // Of two that are equal, the one that is of the common type already.
+                JoinType::Inner if l.sql_type != common && r.sql_type == common => r,
+                _ => self.coerce(l, &common)?,
+            };
+            merged.push(Merged { name, typed: one, before: 0 });
+        }
+        let mut scope = left.join(right);
+        // What was merged first stands first in `*`.
+        merged.append(&mut scope.merged);
+        scope.merged = merged;
+        Ok((scope, condition))
+    }
+}
+
+/// Whether a join is only of what stands between its commas: its columns' names, or which rows it keeps.
+fn stands_apart(join: &ast::Join) -> bool {
+    use ast::JoinOperator as J;
+    match &join.join_operator {
+        J::Right(_) | J::RightOuter(_) | J::FullOuter(_) => true,
+        J::Join(constraint) | J::Inner(constraint) | J::Left(constraint) | J::LeftOuter(constraint) => {
+            matches!(constraint, ast::JoinConstraint::Using(_) | ast::JoinConstraint::Natural)
+        }
+        _ => false,
+    }
+}
+
+fn join_plans(
+    left: LogicalPlan,
+    right: LogicalPlan,
+    kind: JoinType,
+    on: Option<Expr>,
+) -> Result<LogicalPlan> {
+    let builder = LogicalPlanBuilder::from(left);
+    let builder = match (kind, on) {
+        (JoinType::Inner, None) => builder.cross_join(right),
+        (kind, None) => {
+            let always = Expr::Literal(datafusion::scalar::ScalarValue::Boolean(Some(true)), None);
+            builder.join_on(right, kind, [always])
+        }
+        (kind, on) => builder.join_on(right, kind, on),
+    };
+    builder.and_then(LogicalPlanBuilder::build).map_err(inbound)
+}
+
+fn column_names(alias: &ast::TableAlias) -> Vec<String> {
+    alias.columns.iter().map(|column| folded(&column.name)).collect()
+}
+
+fn no_table(path: &[String]) -> Error {
+    Error::new(SqlState::UNDEFINED_TABLE, format!("relation \"{}\" does not exist", path.join(".")))
+}

@@ -1,0 +1,56 @@
+//! Queries that are not programs: bound here as PostgreSQL means them, run by DataFusion over scans of tables.
+//!
+//! ```text
+//! syntax tree --bind--> logical plan --optimize--> plan --> scans of a RowSource, by key range where one fits
+//!               |
+//!               names, types, operators and functions are PostgreSQL's: DataFusion's own SQL front end is not used
+//! ```
+//!
+//! | module | concept |
+//! |---|---|
+//! | [`query_plan`] | a query that is ready to run |
+//! | [`row_source`] | where rows come from: scans of tables at one moment |
+//! | `bind` | a syntax tree to a logical plan |
+//! | [`functions`] | functions and operators |
+//! | `leaf` | tables and catalog relations as DataFusion reads them |
+//! | `comparisons` | comparisons of a column and a value, in one form |
+//! | `rows_of_nothing` | conditions stay above aggregates that give a row for no rows |
+//! | `key_range` | filters as ranges of a key |
+//! | `apply` | correlated subqueries that no join can replace |
+//! | `apply_operator` | those subqueries, run for each row |
+//! | `claims` | what operators claim of their rows |
+//! | `extent` | how large a plan is, and may be |
+//! | `heeding` | DataFusion's rules, which end when nobody waits for them |
+//! | `membership` | `IN` of a subquery as a value, by one join |
+//! | `machine` | DataFusion as it is used here |
+//! | `pace` | long work gives way, and can be ended |
+//! | `outer_reference` | what a subquery asks of the rows around it |
+//! | `operator_memory` | what sorts, joins and groups may hold |
+//! | [`arrow_column`] | values as Arrow columns and back |
+//! | [`failure`] | errors of DataFusion as PostgreSQL's |
+
+mod apply;
+mod apply_operator;
+pub mod arrow_column;
+mod bind;
+mod claims;
+mod comparisons;
+mod extent;
+pub mod failure;
+pub mod functions;
+mod heeding;
+mod key_range;
+mod leaf;
+mod machine;
+mod membership;
+mod operator_memory;
+mod outer_reference;
+mod pace;
+pub mod query_plan;
+pub mod row_source;
+mod rows_of_nothing;
+
+pub use bind::WRITTEN;
+pub use heeding::plan_as_written;
+pub use query_plan::{QueryPlan, plan};
+pub use row_source::{RowSource, TableScan};
