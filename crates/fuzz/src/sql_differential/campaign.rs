@@ -77,7 +77,8 @@ impl Run<'_> {
             // A transaction that has failed has nothing more to compare.
             if !is_done && self.block.is_some() {
                 self.roll_back();
-                is_skipping = true;
+                // A commit that has failed is its end.
+                is_skipping = statement.node.sql() != "COMMIT";
             }
         }
         Ok(())

@@ -107,6 +107,10 @@ impl Generator<'_> {
                 true => statements.push(self.write_statement()),
                 false => statements.push(self.statement()),
             }
+            if self.chance(1, 10) {
+                let mode = if self.chance(2, 3) { "DEFERRED" } else { "IMMEDIATE" };
+                statements.push(control(&format!("SET CONSTRAINTS ALL {mode}")));
+            }
             if self.chance(1, 8) {
                 statements.push(control("SAVEPOINT s"));
                 has_savepoint = true;

@@ -147,7 +147,8 @@ impl Schema {
         columns[at].is_nullable |= target.rows == 0;
         let action = ["", "", " ON DELETE CASCADE", " ON DELETE SET NULL"][random.index(4)];
         let (column, table, key) = (&columns[at].name, &target.name, &key.name);
-        let clause = format!(", FOREIGN KEY ({column}) REFERENCES {table} ({key}){action}");
+        let when = ["", "", " DEFERRABLE", " DEFERRABLE INITIALLY DEFERRED"][random.index(4)];
+        let clause = format!(", FOREIGN KEY ({column}) REFERENCES {table} ({key}){action}{when}");
         Some(Node::optional(&clause, []))
     }
 
