@@ -259,6 +259,22 @@ fn any_node_reads_and_one_defines() {
                 assert_eq!(standby.get::<_, &str>(0), "on");
             }
         }
+        // So with another database.
+        let in_other = |conninfo: String| conninfo.replace("dbname=fabius", "dbname=other");
+        writer.batch_execute("CREATE DATABASE other").await.expect("a database");
+        let other = connect(&in_other(cluster.conninfo_of(leader))).await;
+        other
+            .batch_execute("CREATE TABLE t (note text); INSERT INTO t VALUES ('there')")
+            .await
+            .expect("a table");
+        let follower = (leader + 1) % NODES;
+        let reader = connect(&in_other(cluster.conninfo_of(follower))).await;
+        let row = reader.query_one("SELECT note || current_database() FROM t", &[]).await.expect("it reads");
+        assert_eq!(row.get::<_, &str>(0), "thereother");
+        drop(other);
+        writer.batch_execute("DROP DATABASE other").await.expect("nobody is there");
+        let gone = tokio_postgres::connect(&in_other(cluster.conninfo_of(follower)), NoTls).await.err();
+        assert_eq!(gone.and_then(|error| error.code().cloned()).expect("refused").code(), "3D000");
         writer.batch_execute("CHECKPOINT").await.expect("all nodes take one");
         for node in 0..NODES {
             let reader = connect(&cluster.conninfo_of(node)).await;

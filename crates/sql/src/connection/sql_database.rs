@@ -450,10 +450,10 @@ impl SqlDatabase {
             let found = self.known_database(name)?;
             self.databases().into_iter().find(|(oid, _)| *oid == found)
         };
-        if let Some(found) = known() {
+        if let Some(found) = known().filter(|(oid, _)| *oid == MAIN_DATABASE) {
             return Ok(found);
         }
-        // It may have been made at another node.
+        // It may have been made, or dropped, at another node.
         self.come_up_to_date(false).await?;
         known().ok_or_else(|| {
             let names = self.databases().into_iter().map(|(_, name)| format!("\"{name}\""));
