@@ -5,6 +5,7 @@
 
 use crate::claims::ModestClaims;
 use crate::comparisons::{ComparisonsInOneForm, KeysByEquality};
+use crate::dependencies::TrueDependencies;
 use crate::failure::outbound;
 use crate::rows_of_nothing::ConditionsMovedDown;
 use datafusion::common::config::ConfigOptions;
@@ -89,7 +90,13 @@ pub(super) fn rules() -> Vec<Rule> {
             "push_down_filter" => Arc::new(ComparisonsInOneForm(Arc::new(ConditionsMovedDown(rule)))),
             _ => rule,
         };
+        // Where there are new aggregates, or joins beneath them.
+        let claims_anew = ["replace_distinct_aggregate", "decorrelate_lateral_join"].contains(&rule.name());
         rules.push(Arc::new(Heeding(rule)));
+        if claims_anew {
+            let dependencies: Rule = Arc::new(TrueDependencies);
+            rules.push(Arc::new(Heeding(dependencies)));
+        }
     }
     rules
 }

@@ -14,6 +14,7 @@
 //! | [`functions`] | functions and operators |
 //! | `leaf` | tables and catalog relations as DataFusion reads them |
 //! | `comparisons` | comparisons of a column and a value, in one form |
+//! | `dependencies` | aggregates claim of their groups only what they determine |
 //! | `rows_of_nothing` | conditions stay above aggregates that give a row for no rows |
 //! | `key_range` | filters as ranges of a key |
 //! | `apply` | correlated subqueries that no join can replace |
@@ -35,6 +36,7 @@ pub mod arrow_column;
 mod bind;
 mod claims;
 mod comparisons;
+mod dependencies;
 mod extent;
 pub mod failure;
 pub mod functions;
