@@ -198,6 +198,19 @@ impl Connection {
             .with_constraint(&key.name))
     }
 
+    /// Whether an error of a statement by itself is about a constraint that transactions check when they end.
+    pub(super) fn is_of_deferred(&mut self, error: &Error) -> bool {
+        let constraint = error.place().and_then(|place| place.constraint.clone());
+        let Some(constraint) = constraint.filter(|_| self.transaction.is_none()) else { return false };
+        let is_keyed = self.settings.idempotency_key().is_some();
+        !is_keyed
+            && self
+                .catalog()
+                .deferrable
+                .iter()
+                .any(|((_, name), initially)| *initially && *name == constraint)
+    }
+
     /// Refuses a change of a table about whose rows something is doubtful.
     ///
     /// # Errors

@@ -41,7 +41,18 @@ impl Connection {
     ) -> Result<Response> {
         let is_alone = self.reads_the_past() && self.begin_alone();
         let outcome = self.answer_until_settled(prepared, parameters).await;
-        self.end_alone(is_alone, outcome).await
+        let error = match self.end_alone(is_alone, outcome).await {
+            Err(error) if !is_alone && self.is_of_deferred(&error) => error,
+            outcome => return outcome,
+        };
+        // Its parts may hurt what it does not hurt at its end.
+        match self.begin_alone() {
+            true => {
+                let outcome = self.answer_until_settled(prepared, parameters).await;
+                self.end_alone(true, outcome).await
+            }
+            false => Err(error),
+        }
     }
 
     /// Runs a statement; one by itself that others were faster than runs again.
