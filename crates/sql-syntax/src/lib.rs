@@ -20,6 +20,7 @@
 //! | [`normal_form`] | a statement's text without its literals |
 //! | `statement` | the grammar of statements by their first word |
 //! | [`copy`] | the grammar of `COPY` |
+//! | [`plpgsql`] | the grammar of function bodies |
 //! | [`identifier`], [`object_name`] | names as SQL writes them; full names |
 //! | [`lock_mode`] | the modes of locks on tables |
 //!
@@ -38,6 +39,7 @@ pub mod lock_mode;
 pub mod normal_form;
 pub mod object_name;
 pub mod part;
+pub mod plpgsql;
 pub mod session;
 pub mod spelling;
 mod statement;

@@ -189,8 +189,8 @@ fn is_word(byte: u8) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::tokens::Tokens;
-    use crate::*;
     use sqlparser::tokenizer::Token;
 
     fn said(text: &str) -> Option<Vec<String>> {

@@ -527,7 +527,7 @@ fn table_of_query(tokens: &mut Vec<TokenWithSpan>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
 
     fn respelled(text: &str) -> String {
         let tokens = Tokenizer::new(&PostgreSqlDialect {}, text).tokenize_with_location().unwrap();

@@ -160,8 +160,8 @@ fn double_item(item: &mut ast::SelectItem) {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::tokens::Tokens;
-    use crate::*;
 
     /// Goal: what is written reads back as it was, however many quotes and backslashes it has.
     #[test]

@@ -1,8 +1,8 @@
 //! `CREATE FUNCTION` and `CREATE PROCEDURE`: what the catalog gets.
 
 use super::definition;
+use super::definition::Definition;
 use super::inline;
-use super::tree::Definition;
 use crate::bind::Binder;
 use fabius_sql_meaning::catalog::{Catalog, Function, FunctionParameter, Returns, input_types};
 use fabius_sql_meaning::parameter_types::ParameterTypes;

@@ -1,10 +1,6 @@
 //! Reads `CREATE FUNCTION` and `CREATE PROCEDURE`: the header, and the body by its language.
 
-use super::cursor::Cursor;
-use super::token::{TokenKind, text_value};
-use super::tree::{Body, Definition, SqlStatement};
 use super::type_name::{self, Named};
-use super::{parser, piece};
 use fabius_program::syntax::diagnostic::{Source, Span};
 use fabius_sql_meaning::catalog::{
     Catalog, FunctionParameter, ObjectName, ParameterMode, Returns, Volatility,
@@ -12,8 +8,39 @@ use fabius_sql_meaning::catalog::{
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_planning::heed;
 use fabius_sql_syntax::limits::ARGUMENTS;
+use fabius_sql_syntax::plpgsql::cursor::Cursor;
+use fabius_sql_syntax::plpgsql::token::{TokenKind, text_value};
+use fabius_sql_syntax::plpgsql::tree::{Body, SqlStatement};
+use fabius_sql_syntax::plpgsql::{parser, piece};
 use fabius_value::{Error, Result, SqlState};
 use std::sync::Arc;
+
+/// `CREATE FUNCTION ...`, read and with its types known.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// `OR REPLACE`.
+    pub or_replace: bool,
+    /// `PROCEDURE`.
+    pub is_procedure: bool,
+    /// The function's name.
+    pub name: ObjectName,
+    /// Parameters, in order.
+    pub parameters: Vec<FunctionParameter>,
+    /// What it returns.
+    pub returns: Returns,
+    /// Whether the columns of what it returns are variables: `OUT` parameters, `RETURNS TABLE`.
+    pub names_columns: bool,
+    /// `STRICT`.
+    pub is_strict: bool,
+    /// `IMMUTABLE`, `STABLE`, `VOLATILE`.
+    pub volatility: Volatility,
+    /// `sql` or `plpgsql`.
+    pub language: String,
+    /// The body's text; its lines are those that errors name.
+    pub source: Arc<Source>,
+    /// What it does.
+    pub body: Body,
+}
 
 /// What errors call a block that has no name.
 pub const BLOCK: &str = "inline_code_block";

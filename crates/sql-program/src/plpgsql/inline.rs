@@ -3,7 +3,7 @@
 use super::call::{self, Given, Origin};
 use super::compile::{Entity, List, Returned, Scope, Variable, VariablePlace, compile};
 use super::definition;
-use super::tree::Definition;
+use super::definition::Definition;
 use crate::bind::{Bind, Binder, Bound, Stop, tree as build};
 use fabius_program::syntax::diagnostic::Source;
 use fabius_program::syntax::tree::{Block, ExpressionKind, ScalarName, TypeKind, TypeName};
@@ -154,7 +154,7 @@ fn body(
             Origin::Default => {
                 let text = parameter.default.clone().unwrap_or_default();
                 let span = Span { start: 0, end: text.len() as u32 };
-                let tree = super::piece::expression(&Source::new(text, ""), span)?;
+                let tree = fabius_sql_syntax::plpgsql::piece::expression(&Source::new(text, ""), span)?;
                 Some(binder.argument(&tree)?)
             }
             Origin::Rest(at) => {

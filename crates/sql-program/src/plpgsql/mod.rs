@@ -15,12 +15,6 @@
 //! | `compile` | bodies as blocks of a program |
 //! | [`definition`] | its header: parameters, result, language |
 //! | [`type_name`] | types in headers and declarations |
-//! | [`parser`] | blocks and control structures |
-//! | `statement`, `raise` | the other statements |
-//! | [`piece`] | SQL inside a body |
-//! | [`tree`] | what has been read |
-//! | [`token`], [`cursor`] | the words of a text |
-//! | [`condition`] | names of SQLSTATE codes |
 //!
 //! A body says what it does without running: every loop is over a range, an array or a query, or has a bound on its
 //! turns, and there is no dynamic SQL, no transaction control, no handler that would undo a part of a call. What is
@@ -28,18 +22,10 @@
 
 pub mod call;
 mod compile;
-pub mod condition;
 pub mod creation;
-pub mod cursor;
 pub mod definition;
 pub mod inline;
 pub mod outermost;
-mod parser;
-pub mod piece;
-mod raise;
-mod statement;
-pub mod token;
-pub mod tree;
 pub mod type_name;
 
 pub use call::resolve_signature;

@@ -33,7 +33,7 @@ pub fn lower_call(
 /// Whether a statement is `DO`.
 pub fn is_do(text: &str) -> bool {
     let source = Source::new(text, "");
-    super::cursor::Cursor::new(&source).is_ok_and(|cursor| cursor.is_keyword("do"))
+    fabius_sql_syntax::plpgsql::cursor::Cursor::new(&source).is_ok_and(|cursor| cursor.is_keyword("do"))
 }
 
 /// `DO $$ ... $$` as a program.

@@ -1,10 +1,10 @@
 //! Names of types in headers and declarations: SQL's own, `table.column%TYPE`, rows of tables, `record`.
 
-use super::cursor::Cursor;
-use super::piece;
 use fabius_program::syntax::diagnostic::Span;
 use fabius_sql_meaning::catalog::{Catalog, ObjectName, Table};
 use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_syntax::plpgsql::cursor::Cursor;
+use fabius_sql_syntax::plpgsql::piece;
 use fabius_value::{Result, SqlState};
 use sqlparser::ast;
 

@@ -3,11 +3,11 @@
 use super::Compiler;
 use super::scope::{Entity, List, Scope};
 use crate::bind::{Bound, tree as build};
-use crate::plpgsql::tree::{Expression, Query};
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::diagnostic::Span;
 use fabius_program::syntax::tree::{Block, ExpressionKind, StatementKind, TypeKind, TypeName};
 use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_syntax::plpgsql::tree::{Expression, Query};
 use fabius_value::{DataType, Result};
 use sqlparser::ast;
 use std::rc::Rc;

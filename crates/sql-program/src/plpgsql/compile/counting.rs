@@ -1,7 +1,7 @@
 //! What bodies assign to, and loops that count: `WHILE i <= n LOOP ... i := i + 1; END LOOP`.
 
 use super::assignment::path_of;
-use crate::plpgsql::tree::{Expression, Loop, LoopKind, Path, Statement, StatementKind};
+use fabius_sql_syntax::plpgsql::tree::{Expression, Loop, LoopKind, Path, Statement, StatementKind};
 use sqlparser::ast::{self, BinaryOperator, Expr};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;

@@ -27,13 +27,14 @@ pub use query::declare_notices;
 pub use result::Returned;
 pub use scope::{Entity, List, Scope, Variable, VariablePlace};
 
-use super::tree::{Body, Definition};
+use super::definition::Definition;
 use crate::bind::{Bind, Binder, Inputs, Stop};
 use crate::lowered::Doubtful;
 use fabius_program::syntax::diagnostic::Span;
 use fabius_program::syntax::tree::Block;
 use fabius_sql_meaning::catalog::{Catalog, ObjectName};
 use fabius_sql_meaning::parameter_types::ParameterTypes;
+use fabius_sql_syntax::plpgsql::tree::Body;
 use fabius_value::{Error, Result};
 use result::Output;
 use sequence::Target;

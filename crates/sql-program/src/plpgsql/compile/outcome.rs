@@ -1,6 +1,6 @@
 //! How control leaves a list of statements, as far as the text says.
 
-use crate::plpgsql::tree::{Level, Statement, StatementKind};
+use fabius_sql_syntax::plpgsql::tree::{Level, Statement, StatementKind};
 
 /// How control leaves statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,8 +49,8 @@ fn together(ways: impl Iterator<Item = Outcome>) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plpgsql::parser::parse;
     use fabius_program::syntax::diagnostic::Source;
+    use fabius_sql_syntax::plpgsql::parser::parse;
 
     fn outcome_of(body: &str) -> Outcome {
         let block = parse(&Source::new(format!("BEGIN {body} END"), "")).expect("a body");

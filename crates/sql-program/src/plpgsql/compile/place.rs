@@ -5,9 +5,10 @@
 
 use super::Compiler;
 use crate::lowered::Frame;
-use crate::plpgsql::tree::{Definition, LoopKind, Statement, StatementKind};
+use crate::plpgsql::definition::Definition;
 use fabius_program::syntax::diagnostic::Span;
 use fabius_program::syntax::tree::{self as program};
+use fabius_sql_syntax::plpgsql::tree::{LoopKind, Statement, StatementKind};
 use std::sync::Arc;
 
 /// What a statement of SQL is.

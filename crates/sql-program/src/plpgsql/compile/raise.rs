@@ -4,11 +4,11 @@ use super::scope::Scope;
 use super::sequence::Flow;
 use super::{Compiler, NOTICES};
 use crate::bind::{Bind, Binder, Bound, tree as build};
-use crate::plpgsql::condition;
-use crate::plpgsql::condition::is_state;
-use crate::plpgsql::tree::{Expression, Level, Raise, RaiseOption};
 use fabius_program::syntax::tree::{self as program, BinaryOperator, Block, Failure, Message};
 use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_syntax::plpgsql::condition;
+use fabius_sql_syntax::plpgsql::condition::is_state;
+use fabius_sql_syntax::plpgsql::tree::{Expression, Level, Raise, RaiseOption};
 use fabius_value::{DataType, Result, SqlState};
 use sqlparser::ast;
 

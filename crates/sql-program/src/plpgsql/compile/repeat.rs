@@ -7,12 +7,12 @@ use super::query::written_tables;
 use super::scope::{Entity, Scope};
 use super::sequence::{Flow, Target, none_of};
 use crate::bind::{Binder, Bound, tree as build};
-use crate::plpgsql::tree::{self, Expression, Loop, LoopKind, Query, Statement};
 use fabius_program::syntax::diagnostic::Span;
 use fabius_program::syntax::tree::{self as program, BinaryOperator as Op, Block, StatementKind};
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::parameter_types::ParameterTypes;
 use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_syntax::plpgsql::tree::{self, Expression, Loop, LoopKind, Query, Statement};
 use fabius_value::{DataType, Result, SqlState};
 use sqlparser::ast;
 use std::ops::ControlFlow;
@@ -180,7 +180,7 @@ impl<'c> Compiler<'c> {
     fn array(
         &mut self,
         repeat: &Loop,
-        (target, array): (&crate::plpgsql::tree::Path, &Expression),
+        (target, array): (&fabius_sql_syntax::plpgsql::tree::Path, &Expression),
         flags: &Flags,
         scope: &Scope<'_>,
         block: &mut Block,

@@ -4,9 +4,9 @@ use super::Compiler;
 use super::outcome::{Outcome, outcome};
 use super::scope::{Entity, Scope};
 use crate::bind::tree as build;
-use crate::plpgsql::tree::{Expression, Statement, StatementKind};
 use fabius_program::syntax::diagnostic::Span;
 use fabius_program::syntax::tree::{self as program, Block, Name};
+use fabius_sql_syntax::plpgsql::tree::{Expression, Statement, StatementKind};
 use fabius_value::Result;
 use std::collections::BTreeSet;
 

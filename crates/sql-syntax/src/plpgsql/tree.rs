@@ -1,39 +1,10 @@
-//! The syntax of a function: its header, and the blocks and statements of its body.
+//! The syntax of the blocks and statements of a function.
 //!
 //! Expressions and SQL statements are trees of the SQL parser, with places in the body.
 
-use fabius_program::syntax::diagnostic::{Source, Span};
+use fabius_program::syntax::diagnostic::Span;
 use fabius_program::syntax::tree::Name;
-use fabius_sql_meaning::catalog::{FunctionParameter, ObjectName, Returns, Volatility};
 use sqlparser::ast;
-use std::sync::Arc;
-
-/// `CREATE FUNCTION ...`, read and with its types known.
-#[derive(Clone, Debug)]
-pub struct Definition {
-    /// `OR REPLACE`.
-    pub or_replace: bool,
-    /// `PROCEDURE`.
-    pub is_procedure: bool,
-    /// The function's name.
-    pub name: ObjectName,
-    /// Parameters, in order.
-    pub parameters: Vec<FunctionParameter>,
-    /// What it returns.
-    pub returns: Returns,
-    /// Whether the columns of what it returns are variables: `OUT` parameters, `RETURNS TABLE`.
-    pub names_columns: bool,
-    /// `STRICT`.
-    pub is_strict: bool,
-    /// `IMMUTABLE`, `STABLE`, `VOLATILE`.
-    pub volatility: Volatility,
-    /// `sql` or `plpgsql`.
-    pub language: String,
-    /// The body's text; its lines are those that errors name.
-    pub source: Arc<Source>,
-    /// What it does.
-    pub body: Body,
-}
 
 /// What a function does.
 #[derive(Clone, Debug)]

@@ -1,8 +1,8 @@
 //! Expressions and statements of SQL inside a body, read by the SQL parser with places in the body.
 
+use crate::dialect::{self, Bounded};
+use crate::foreign;
 use fabius_program::syntax::diagnostic::{Source, Span};
-use fabius_sql_syntax::dialect::{self, Bounded};
-use fabius_sql_syntax::foreign;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast::{self, Visit};
 use sqlparser::dialect::PostgreSqlDialect;
