@@ -2,7 +2,7 @@
 
 use super::generator::{Generator, Leaf, Relation, Scope};
 use super::literal::Literal;
-use super::tree::{ALONE, Node};
+use super::tree::{ALONE, Node, Role};
 use super::value_type::ValueType;
 
 /// Rows of all tables of a `FROM`, multiplied, at most.
@@ -297,14 +297,25 @@ impl Generator<'_> {
     fn derived_table(&mut self, is_lateral: bool) -> Source {
         // What is not lateral does not see its neighbours.
         let hidden = if is_lateral { None } else { self.scopes.pop() };
-        let (node, outputs) = match self.chance(1, 4) {
-            true => {
+        let (node, outputs) = match self.below(8) {
+            // Few columns, of which one or two determine all.
+            0 | 1 => {
+                let types: Vec<ValueType> =
+                    (0..1 + self.below(2)).map(|_| self.type_with(ValueType::has_order)).collect();
+                let (query, outputs) = self.query(Some(&types));
+                let name = self.name("r");
+                (
+                    Node::fill(Role::Query, &format!("SELECT DISTINCT * FROM ({{}}) AS {name}"), [query]),
+                    outputs,
+                )
+            }
+            2 | 3 => {
                 let types: Vec<ValueType> =
                     (0..1 + self.below(3)).map(|_| self.type_with(ValueType::has_order)).collect();
                 let rows = 1 + self.below(3);
                 self.first_rows(&types, rows)
             }
-            false => self.query(None),
+            _ => self.query(None),
         };
         self.scopes.extend(hidden);
         let name = self.name("r");
