@@ -138,9 +138,19 @@ fn databases_are_apart() {
         assert_eq!(texts(&two, schemas).await, ["apart"]);
         let main = connected(&server, "postgres").await;
         assert_eq!(texts(&main, "SELECT a::text FROM t").await, ["1"]);
-        run(&main, &["CREATE DATABASE one"]).await;
+        run(&main, &["CREATE DATABASE one", "DROP SCHEMA public CASCADE"]).await;
         let one = connected(&server, "one").await;
         assert_eq!(texts(&one, "SELECT relname::text FROM pg_class WHERE oid > 16383").await, [""; 0]);
+        assert_eq!(texts(&one, schemas).await, ["public"]);
+    });
+    let server = Server::start_in(server.into_directory(), &[]);
+    block_on(async {
+        let main = connected(&server, "fabius").await;
+        let schemas = "SELECT nspname::text FROM pg_namespace WHERE nspname = 'public'";
+        assert_eq!(texts(&main, schemas).await, [""; 0]);
+        assert_eq!(state(&main, "CREATE TABLE t (a int)").await, "3F000");
+        run(&main, &["CREATE SCHEMA public", "CREATE TABLE t (a int)"]).await;
+        assert_eq!(texts(&main, schemas).await, ["public"]);
     });
 }
 

@@ -27,7 +27,7 @@ pub const PUBLIC_OID: Oid = 2200;
 /// Something that is defined.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Object {
-    /// A schema.
+    /// A schema; without a name, that `public` of the main database is gone.
     Schema(Oid, String),
     /// A table.
     Table(Table),
@@ -90,7 +90,9 @@ impl From<Object> for Change {
 impl Change {
     /// The object of a number is gone.
     pub fn gone(oid: Oid) -> Change {
-        Change { row: i64::from(oid), object: None }
+        // It is there without a row.
+        let public = (oid == PUBLIC_OID).then(|| Object::Schema(oid, String::new()));
+        Change { row: i64::from(oid), object: public }
     }
 
     /// A comment is gone.
@@ -117,6 +119,7 @@ impl Catalog {
         self.forget(change.row);
         match change.object.clone() {
             None => {}
+            Some(Object::Schema(_, name)) if name.is_empty() => {}
             Some(Object::Schema(oid, name)) => drop(self.schemas.insert(name, oid)),
             Some(Object::Extension(oid, name)) => drop(self.extensions.insert(name, oid)),
             Some(Object::Table(table)) => {

@@ -3,7 +3,7 @@
 use super::definition::{self, Constraint};
 use super::row::{Row, array, number, text, truth};
 use super::{
-    DATABASE_OWNER, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, RELATIONS, ROLE, TEMPORARY_SCHEMA, namespace_oid,
+    DATABASE_OWNER, INFORMATION_SCHEMA, PG_CATALOG, RELATIONS, ROLE, TEMPORARY_SCHEMA, namespace_oid,
 };
 use crate::catalog::extension;
 use crate::catalog::store::FIRST_OID;
@@ -46,9 +46,6 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
 pub fn namespaces_of(catalog: &Catalog) -> Vec<(u32, String)> {
     let mut all =
         vec![(PG_CATALOG, "pg_catalog".to_string()), (INFORMATION_SCHEMA, "information_schema".into())];
-    if !catalog.schemas.contains_key("public") {
-        all.push((PUBLIC, "public".into()));
-    }
     all.extend(catalog.schemas.iter().map(|(name, oid)| (*oid, name.clone())));
     if has_temporary(catalog) {
         all.push((TEMPORARY_SCHEMA, TEMPORARY_SHOWN.into()));
