@@ -162,7 +162,7 @@ impl Run<'_> {
                 Ok(is_done)
             }
             Verdict::NotSupported(message) => {
-                self.report.not_supported(statement.kind, &message);
+                self.report.not_supported(statement, &message);
                 Ok(false)
             }
             Verdict::NotComparable => {

@@ -37,11 +37,16 @@ pub struct Report {
     done: BTreeMap<Kind, usize>,
     refused_by_both: BTreeMap<Kind, usize>,
     not_supported: BTreeMap<(Kind, String), usize>,
+    /// The shortest statement of each of these.
+    shortest: BTreeMap<(Kind, String), String>,
     rough: BTreeMap<(Kind, String), usize>,
     /// What was found before by all workers.
     known: BTreeMap<(Kind, String), usize>,
     causes: BTreeMap<String, Vec<u64>>,
 }
+
+/// Longer statements are not shown.
+const SHOWN: usize = 600;
 
 /// Words of a statement that say what it is about.
 const WORDS: &[&str] = &[
@@ -97,6 +102,7 @@ impl Report {
             done: BTreeMap::new(),
             refused_by_both: BTreeMap::new(),
             not_supported: BTreeMap::new(),
+            shortest: BTreeMap::new(),
             rough: BTreeMap::new(),
             known: BTreeMap::new(),
             causes: BTreeMap::new(),
@@ -108,8 +114,17 @@ impl Report {
         *counts.entry(kind).or_default() += 1;
     }
 
-    pub fn not_supported(&mut self, kind: Kind, message: &str) {
-        *self.not_supported.entry((kind, masked(message))).or_default() += 1;
+    pub fn not_supported(&mut self, statement: &Statement, message: &str) {
+        let cause = (statement.kind, masked(message));
+        *self.not_supported.entry(cause.clone()).or_default() += 1;
+        self.keep_shorter(cause, statement.node.sql());
+    }
+
+    fn keep_shorter(&mut self, cause: (Kind, String), sql: String) {
+        let known = self.shortest.entry(cause).or_insert_with(|| sql.clone());
+        if sql.len() < known.len() {
+            *known = sql;
+        }
     }
 
     /// Statements that were compared.
@@ -168,6 +183,9 @@ impl Report {
         for (to, from) in [(&mut self.not_supported, other.not_supported), (&mut self.rough, other.rough)] {
             from.into_iter().for_each(|(key, count)| *to.entry(key).or_default() += count);
         }
+        for (cause, sql) in other.shortest {
+            self.keep_shorter(cause, sql);
+        }
         for (cause, seeds) in other.causes {
             self.causes.entry(cause).or_default().extend(seeds);
         }
@@ -204,8 +222,11 @@ impl Report {
             let _ = writeln!(text, "\nnot supported (0A000):");
             let mut messages: Vec<_> = self.not_supported.iter().collect();
             messages.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-            for ((kind, message), count) in messages {
+            for (cause @ (kind, message), count) in messages {
                 let _ = writeln!(text, "{count:>7}  {}: {message}", kind.name());
+                if let Some(sql) = self.shortest.get(cause).filter(|sql| sql.len() <= SHOWN) {
+                    let _ = writeln!(text, "         {sql}");
+                }
             }
         }
         if !self.rough.is_empty() {
