@@ -3,11 +3,13 @@
 use super::scope::Selected;
 use super::{Binder, Sight, Typed};
 use crate::failure::{inbound, no_aggregates_in, unsupported};
+use crate::functions::operator::perhaps;
 use crate::outer_reference::references;
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::utils::find_aggregate_exprs;
-use datafusion::logical_expr::{Expr, GroupingSet, LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::{Aggregate, Expr, GroupingSet, LogicalPlan, LogicalPlanBuilder};
 use fabius_sql_meaning::analysis::{ListItem, list_item, place_of_name};
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_meaning::type_rules::looks_different;
@@ -233,9 +235,7 @@ impl Binder<'_> {
         // Each gets a name of its own: DataFusion's names leave conversions out, so that different ones meet.
         let mut named: Vec<(Expr, Column)> = Vec::with_capacity(aggregates.len());
         for aggregate in aggregates {
-            let is_grouping =
-                matches!(&aggregate, Expr::AggregateFunction(call) if call.func.name() == "grouping");
-            let column = if is_grouping {
+            let column = if is_grouping(&aggregate) {
                 Column::new_unqualified(aggregate.schema_name().to_string())
             } else {
                 self.fresh_column()
@@ -306,11 +306,46 @@ impl Binder<'_> {
             let column = self.fresh_column();
             aggregates.push(datafusion::functions_aggregate::count::count(one).alias(column.name));
         }
-        LogicalPlanBuilder::from(plan)
-            .aggregate(keys, aggregates)
-            .and_then(LogicalPlanBuilder::build)
-            .map_err(inbound)
+        let groupings = groupings_among(&aggregates);
+        let plan = LogicalPlanBuilder::from(plan).aggregate(keys, aggregates);
+        apart(plan.and_then(LogicalPlanBuilder::build).map_err(inbound)?, &groupings)
     }
+}
+
+/// What `grouping` gives is computed from a number of the set, a column of which DataFusion loses track where an
+/// expression of several of them is put into a window: they are computed before that.
+fn apart(plan: LogicalPlan, groupings: &[String]) -> Result<LogicalPlan> {
+    if groupings.is_empty() {
+        return Ok(plan);
+    }
+    let columns = plan.schema().columns().into_iter().map(|column| {
+        match column.relation.is_none() && groupings.contains(&column.name) {
+            true => {
+                let name = column.name.clone();
+                perhaps(Expr::Column(column), DataType::Int32).alias(name)
+            }
+            false => Expr::Column(column),
+        }
+    });
+    let columns: Vec<Expr> = columns.filter(|column| !is_number_of_set(column)).collect();
+    LogicalPlanBuilder::from(plan).project(columns).and_then(LogicalPlanBuilder::build).map_err(inbound)
+}
+
+fn groupings_among(aggregates: &[Expr]) -> Vec<String> {
+    let groupings = aggregates.iter().filter(|aggregate| is_grouping(aggregate));
+    groupings.map(|grouping| grouping.schema_name().to_string()).collect()
+}
+
+fn is_grouping(aggregate: &Expr) -> bool {
+    match aggregate {
+        Expr::Alias(alias) => is_grouping(&alias.expr),
+        Expr::AggregateFunction(call) => call.func.name() == "grouping",
+        _ => false,
+    }
+}
+
+fn is_number_of_set(column: &Expr) -> bool {
+    matches!(column, Expr::Column(column) if column.name == Aggregate::INTERNAL_GROUPING_ID)
 }
 
 /// Whether an aggregate is not `grouping`, or one of keys.
