@@ -92,6 +92,10 @@ impl Connection {
         }
     }
 
+    pub(super) fn has_doubts(&self) -> bool {
+        self.transaction.as_ref().is_some_and(|open| !open.doubts.is_empty())
+    }
+
     /// Looks once more at what did not hold.
     ///
     /// # Errors

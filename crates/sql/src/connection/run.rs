@@ -41,18 +41,22 @@ impl Connection {
     ) -> Result<Response> {
         let is_alone = self.reads_the_past() && self.begin_alone();
         let outcome = self.answer_until_settled(prepared, parameters).await;
-        let error = match self.end_alone(is_alone, outcome).await {
-            Err(error) if !is_alone && self.is_of_deferred(&error) => error,
+        match self.end_alone(is_alone, outcome).await {
+            Err(error) if !is_alone && self.is_of_deferred(&error) => {}
             outcome => return outcome,
-        };
-        // Its parts may hurt what it does not hurt at its end.
-        match self.begin_alone() {
-            true => {
-                let outcome = self.answer_until_settled(prepared, parameters).await;
-                self.end_alone(true, outcome).await
-            }
-            false => Err(error),
         }
+        Box::pin(self.answer_as_transaction(prepared, parameters)).await
+    }
+
+    /// Runs a statement whose parts hurt what it may not hurt at its end.
+    async fn answer_as_transaction(
+        &mut self,
+        prepared: &Arc<Prepared>,
+        parameters: &[Value],
+    ) -> Result<Response> {
+        self.begin_within();
+        let outcome = self.answer_until_settled(prepared, parameters).await;
+        self.end_alone(true, outcome).await
     }
 
     /// Runs a statement; one by itself that others were faster than runs again.

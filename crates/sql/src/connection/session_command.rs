@@ -41,7 +41,7 @@ impl Connection {
             Command::Discard(what) => self.discard(*what).await?,
             Command::Notification(tag) => tag,
             Command::SetConstraints { names, is_deferred } => {
-                self.set_constraints(names.as_deref(), *is_deferred).await?;
+                Box::pin(self.set_constraints(names.as_deref(), *is_deferred)).await?;
                 "SET CONSTRAINTS"
             }
             Command::Deallocate(Some(name)) => {

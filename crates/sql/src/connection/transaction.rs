@@ -324,7 +324,11 @@ impl Connection {
         if self.transaction.is_none() {
             return Ok(());
         }
-        let held = match self.settle_doubts(|_| true).await {
+        let settled = match self.has_doubts() {
+            true => Box::pin(self.settle_doubts(|_| true)).await,
+            false => Ok(()),
+        };
+        let held = match settled {
             Ok(()) => self.complete_cursors().await,
             Err(error) => Err(error),
         };

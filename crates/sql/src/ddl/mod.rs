@@ -101,9 +101,9 @@ impl Connection {
                 self.drop_domains(names, *if_exists, *cascade).await
             }
             Command::CreateDatabase { name, template } => {
-                self.create_database(name, template.as_deref()).await
+                Box::pin(self.create_database(name, template.as_deref())).await
             }
-            Command::ChangeDatabase { name, change } => self.change_database(name, change).await,
+            Command::ChangeDatabase { name, change } => Box::pin(self.change_database(name, change)).await,
             Command::CreateExtension(name, if_not_exists) => self.create_extension(name, *if_not_exists),
             Command::DropExtension { names, if_exists } => self.drop_extensions(names, *if_exists),
             _ => Err(not_supported("this statement")),
