@@ -62,7 +62,7 @@ pub(super) struct OpenSavepoint {
     point: Savepoint,
     settings: SettingsMark,
     constraint_modes: ConstraintModes,
-    doubts: usize,
+    doubts: Vec<Doubt>,
     changes: usize,
     temporary: Vec<Change>,
     left: usize,
@@ -467,7 +467,7 @@ impl Connection {
         {
             let (changes, left) = (open.changes.len(), open.left.len());
             let point = running.savepoint();
-            let (constraint_modes, doubts) = (open.constraint_modes.clone(), open.doubts.len());
+            let (constraint_modes, doubts) = (open.constraint_modes.clone(), open.doubts.clone());
             open.savepoints.push(OpenSavepoint {
                 name,
                 point,
@@ -501,7 +501,8 @@ impl Connection {
             }
             open.changes.truncate(savepoint.changes);
             open.left.truncate(savepoint.left);
-            open.doubts.truncate(savepoint.doubts);
+            // What was settled since may have held by what is taken back.
+            open.doubts.clone_from(&savepoint.doubts);
             open.constraint_modes = savepoint.constraint_modes.clone();
             self.temporary = savepoint.temporary.clone();
             self.settings.go_back(&savepoint.settings.clone());
