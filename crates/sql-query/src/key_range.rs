@@ -6,6 +6,7 @@ use datafusion::logical_expr::utils::{split_binary, split_conjunction};
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use datafusion::scalar::ScalarValue;
 use fabius_sql_meaning::catalog::{Key, Table};
+use fabius_sql_meaning::functions::array;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_value::{Result, Value};
 use std::cmp::Ordering;
@@ -160,7 +161,7 @@ fn value_of(literal: &ScalarValue, sql_type: &SqlType) -> Option<Value> {
     let column = literal.to_array().ok()?;
     let value = value_at(&column, 0, sql_type);
     let stored = value.cast(sql_type.storage()?).ok()?;
-    fabius_sql_meaning::functions::array::compare(&value, &stored)
+    array::compare(&value, &stored)
         .or_else(|| (value == stored).then_some(Ordering::Equal))
         .filter(|order| order.is_eq())
         .map(|_| stored)
@@ -298,7 +299,7 @@ fn tighten(end: &mut Option<Bound>, new: Option<Bound>, side: Ordering) {
     let Some(new) = new else { return };
     let is_tighter = match end {
         None => true,
-        Some(old) => match fabius_sql_meaning::functions::array::compare(&new.value, &old.value) {
+        Some(old) => match array::compare(&new.value, &old.value) {
             Some(Ordering::Equal) => !new.is_inclusive,
             Some(order) => order == side,
             None => false,

@@ -5,6 +5,7 @@
 //! takes numbers gets others than everybody else. What is left of a block when the database closes is never used.
 
 use fabius::{Database, Footing, Outcome, Statement, TransactionOptions};
+use fabius_sql_meaning::catalog::ObjectName;
 use fabius_sql_meaning::catalog::store;
 use fabius_sql_meaning::catalog::{Oid, Sequence};
 use fabius_value::{Error, Result, SqlState, Value};
@@ -94,7 +95,7 @@ pub struct Reserved {
 pub fn of_rows(oid: Oid) -> Sequence {
     Sequence {
         oid,
-        name: fabius_sql_meaning::catalog::ObjectName { schema: String::new(), name: String::new() },
+        name: ObjectName { schema: String::new(), name: String::new() },
         start: 1,
         increment: 1,
         minimum: 1,

@@ -16,6 +16,7 @@ use crate::wire::backend;
 use crate::wire::frontend::{Bind, Execute, Formats, Parse, Target};
 use crate::wire::socket::Frame;
 use fabius::Held;
+use fabius_sql::connection;
 use fabius_sql::connection::{KeptStatement, Response, TransactionStatus};
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_value::{Error, Result, SqlState, Value};
@@ -243,7 +244,7 @@ impl Client {
         let portal = self.extended.portal(name)?;
         // A statement that begins says so itself: it may be the one that ends the transaction.
         if has_failed && !matches!(portal.progress, Progress::Bound) {
-            return Err(fabius_sql::connection::aborted().into());
+            return Err(connection::aborted().into());
         }
         let (prepared, formats) = (portal.statement.clone(), portal.formats.clone());
         let mut rows = match std::mem::replace(&mut portal.progress, Progress::Done(None)) {

@@ -2,6 +2,8 @@
 
 use super::{Catalog, Column, Domain, Function, ObjectName, Oid, Returns, Table, View, parts};
 use crate::sql_type::{Enumeration, SqlType};
+use fabius_sql_syntax::Command;
+use fabius_sql_syntax::tokens::Tokens;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast::{self, ArrayElemTypeDef, DataType, Expr};
 use std::collections::BTreeMap;
@@ -108,14 +110,12 @@ impl Catalog {
             Expr::TypedString(typed) if is_it(&typed.data_type) => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         };
-        let read = fabius_sql_syntax::tokens::Tokens::of(text);
+        let read = Tokens::of(text);
         if let Ok(expression) = read.and_then(|tokens| tokens.read(|parser| parser.parse_expr())) {
             return ast::visit_expressions(&expression, visit).is_break();
         }
         match fabius_sql_syntax::parse(text) {
-            Ok(fabius_sql_syntax::Command::Sql(statement)) => {
-                ast::visit_expressions(&*statement, visit).is_break()
-            }
+            Ok(Command::Sql(statement)) => ast::visit_expressions(&*statement, visit).is_break(),
             _ => false,
         }
     }
@@ -132,8 +132,7 @@ fn out_of_place(domain: &Domain) -> Error {
 /// # Errors
 /// `42601` if it is no expression.
 pub fn value_as(condition: &str, value: &Expr) -> Result<Expr> {
-    let mut condition =
-        fabius_sql_syntax::tokens::Tokens::of(condition)?.read(|parser| parser.parse_expr())?;
+    let mut condition = Tokens::of(condition)?.read(|parser| parser.parse_expr())?;
     let _ = ast::visit_expressions_mut(&mut condition, |part| {
         if matches!(part, Expr::Identifier(name) if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("value"))
         {

@@ -1,6 +1,7 @@
 //! Names to objects, along the `search_path`.
 
 use super::{Catalog, Function, ObjectName, Sequence, Table, View};
+use fabius_sql_syntax::tokens::Tokens;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 use std::sync::Arc;
@@ -264,7 +265,7 @@ fn not_a(name: &ast::ObjectName, wanted: &str, found: &Relation<'_>) -> Error {
 /// `42602` if it is not one.
 pub fn name_of_text(text: &str) -> Result<ast::ObjectName> {
     let invalid = |_| Error::new(SqlState(*b"42602"), format!("invalid name syntax: \"{text}\""));
-    let mut tokens = fabius_sql_syntax::tokens::Tokens::of(text).map_err(invalid)?;
+    let mut tokens = Tokens::of(text).map_err(invalid)?;
     let name = tokens.object_name().map_err(invalid)?;
     tokens.finish().map_err(invalid)?;
     Ok(name)

@@ -6,6 +6,8 @@ use crate::catalog::{
 };
 use crate::sql_type::SqlType;
 use fabius_sql_syntax::identifier::{quote_identifier, quote_qualified};
+use fabius_sql_syntax::part;
+use fabius_sql_syntax::tokens::Tokens;
 use fabius_sql_syntax::written::written;
 
 /// Where derived numbers begin: of constraints and defaults, which the catalog does not number.
@@ -188,7 +190,7 @@ pub fn default(column: &crate::catalog::Column) -> Option<String> {
 
 /// An expression as `pg_get_expr` shows it: an operator's in parentheses.
 pub fn shown(expression: &str) -> String {
-    let parsed = fabius_sql_syntax::tokens::Tokens::of(expression).and_then(|t| t.read(|p| p.parse_expr()));
+    let parsed = Tokens::of(expression).and_then(|t| t.read(|p| p.parse_expr()));
     match parsed {
         Ok(sqlparser::ast::Expr::BinaryOp { .. }) => format!("({expression})"),
         _ => expression.to_string(),
@@ -217,7 +219,7 @@ pub fn arguments(function: &Function, path: &[String]) -> String {
 
 /// A view's query, with its names as short as the search path lets them be.
 pub fn view(catalog: &Catalog, view: &View) -> String {
-    match fabius_sql_syntax::part::query(&view.query) {
+    match part::query(&view.query) {
         Ok(query) => written(&along(catalog, &query, Naming::Short)),
         Err(_) => view.query.clone(),
     }

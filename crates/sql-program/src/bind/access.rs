@@ -13,7 +13,9 @@ use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::{self as program, Expression, ExpressionKind};
 use fabius_sql_meaning::analysis::row_of;
 use fabius_sql_meaning::catalog::Table;
+use fabius_sql_meaning::parameter_types;
 use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_meaning::type_rules;
 use fabius_sql_meaning::type_rules::{Category, category};
 use fabius_value::DataType;
 use fabius_value::data_type::Family;
@@ -333,7 +335,7 @@ impl Binder<'_> {
             }
             Members::Array(array) => {
                 let bound = self.operand(array)?;
-                let element = fabius_sql_meaning::type_rules::without_modifiers(&types[0]);
+                let element = type_rules::without_modifiers(&types[0]);
                 let bound = match &bound.known {
                     Known::Parameter(_) => self.resolve(bound, &SqlType::Array(Box::new(element)))?,
                     _ => bound,
@@ -362,8 +364,7 @@ impl Binder<'_> {
                     _ => self.parameter_of(value),
                 };
                 let (argument, data_type) = if let Known::Parameter(index) = bound.known {
-                    let found =
-                        self.types.infer(index, &fabius_sql_meaning::type_rules::without_modifiers(to))?;
+                    let found = self.types.infer(index, &type_rules::without_modifiers(to))?;
                     (Argument::Parameter(index), held(&found))
                 } else {
                     let probe = Bound::computed(tree::null(), to.clone(), false);
@@ -403,9 +404,7 @@ impl Binder<'_> {
         match expression {
             Expr::Nested(inner) | Expr::Cast { expr: inner, .. } => self.parameter_of(inner),
             Expr::Value(value) => match &value.value {
-                sqlparser::ast::Value::Placeholder(name) => {
-                    fabius_sql_meaning::parameter_types::index_of(name).ok()
-                }
+                sqlparser::ast::Value::Placeholder(name) => parameter_types::index_of(name).ok(),
                 _ => None,
             },
             _ => None,

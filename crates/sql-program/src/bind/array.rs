@@ -12,8 +12,10 @@ use fabius_program::syntax::tree::{
     Expression, ExpressionKind, Results, SortKey, StatementKind, TypeKind, TypeName,
 };
 use fabius_sql_meaning::analysis;
+use fabius_sql_meaning::catalog;
 use fabius_sql_meaning::catalog::column_path;
 use fabius_sql_meaning::output::OutputColumn;
+use fabius_sql_meaning::parameter_types;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_meaning::type_rules::without_modifiers;
 use fabius_value::DataType;
@@ -28,7 +30,7 @@ impl Binder<'_> {
         let (call, name) = match item {
             ast::SelectItem::UnnamedExpr(Expr::Function(call)) => (call, None),
             ast::SelectItem::ExprWithAlias { expr: Expr::Function(call), alias } => {
-                (call, Some(fabius_sql_meaning::catalog::folded(alias)))
+                (call, Some(catalog::folded(alias)))
             }
             _ => return Ok(None),
         };
@@ -40,8 +42,7 @@ impl Binder<'_> {
         let list = List::of(&value)?;
         let kind = TypeKind::List(tree::scalar(super::held::held(&list.element), true));
         self.emit(tree::statement(StatementKind::Return { values: vec![value.expression.clone()] }));
-        let own =
-            call.name.0.last().and_then(|part| part.as_ident()).map(fabius_sql_meaning::catalog::folded);
+        let own = call.name.0.last().and_then(|part| part.as_ident()).map(catalog::folded);
         let name = name.or(own).unwrap_or_default();
         let column = OutputColumn { name, sql_type: list.array(), origin: (0, 0) };
         Ok(Some((Results::One(TypeName { kind, span: Span::default() }), vec![column])))
@@ -182,7 +183,7 @@ impl Binder<'_> {
             Expr::Array(_) => true,
             Expr::Cast { data_type: ast::DataType::Array(_), .. } => true,
             Expr::Value(ast::ValueWithSpan { value: ast::Value::Placeholder(name), .. }) => {
-                let index = fabius_sql_meaning::parameter_types::index_of(name).ok();
+                let index = parameter_types::index_of(name).ok();
                 index.is_some_and(|index| matches!(self.types.known(index), Some(SqlType::Array(_))))
             }
             Expr::Function(function) => {

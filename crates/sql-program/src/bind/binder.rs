@@ -8,6 +8,7 @@ use super::stop::{Bind, Place, Stop, wrong};
 use super::tree;
 use crate::lowered::{Argument, Doubtful, Fate};
 use fabius_program::syntax::tree::{Block, Expression, Statement, TypeName};
+use fabius_sql_meaning::catalog::Relation;
 use fabius_sql_meaning::catalog::{Catalog, ForeignKey, ObjectName, Table, folded};
 use fabius_sql_meaning::parameter_types::ParameterTypes;
 use fabius_sql_meaning::sql_type::SqlType;
@@ -363,7 +364,7 @@ impl<'a> Binder<'a> {
     /// The table that a name means.
     pub(super) fn table(&mut self, name: &ast::ObjectName) -> Bind<Arc<Table>> {
         let found = self.catalog.relation(name).map_err(|error| self.error(error, Place::of(name)))?;
-        if let Some(fabius_sql_meaning::catalog::Relation::Table(table)) = found {
+        if let Some(Relation::Table(table)) = found {
             return Ok(table.clone());
         }
         let path = path(name)?;

@@ -250,11 +250,7 @@ impl Binder<'_> {
                     .iter()
                     .find(|column| column.name == *name)
                     .map(|column| column.sql_type.clone());
-                Bound::computed(
-                    value.clone(),
-                    sql_type.unwrap_or(fabius_sql_meaning::sql_type::SqlType::Text),
-                    false,
-                )
+                Bound::computed(value.clone(), sql_type.unwrap_or(SqlType::Text), false)
             })
             .collect();
         let detail = key_in_words(&key.parent_columns, &values).map(|words| {

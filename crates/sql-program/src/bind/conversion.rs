@@ -297,7 +297,12 @@ fn words(bound: &Bound) -> Bind<fabius_program::syntax::tree::Expression> {
         return beyond(format!("the words of {} labels", of.labels.len()));
     }
     let is_equal = fabius_program::ir::BinaryOperator::Equal;
-    Ok(of.labels.iter().rfold(tree::typed_null(DataType::TEXT), |others, label| {
+    // What is never null has a label: where it is none of the others, it is the last.
+    let (asked, otherwise) = match of.labels.split_last() {
+        Some((last, others)) if !bound.nullable => (others, tree::text(&last.name)),
+        _ => (&of.labels[..], tree::typed_null(DataType::TEXT)),
+    };
+    Ok(asked.iter().rfold(otherwise, |others, label| {
         let is_it = tree::binary(is_equal, bound.expression.clone(), tree::integer(label.number.into()));
         tree::choice(is_it, tree::text(&label.name), others)
     }))

@@ -14,7 +14,9 @@ use fabius_sql_meaning::functions::resolution::{Argument, Unresolved};
 use fabius_sql_meaning::functions::{Definition, FUNCTIONS};
 use fabius_sql_meaning::interval::Interval;
 use fabius_sql_meaning::number_literal;
+use fabius_sql_meaning::parameter_types;
 use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_meaning::type_rules;
 use fabius_sql_meaning::type_rules::{Category, Context, category};
 use fabius_value::{DataType, Value};
 use sqlparser::ast::{self, Expr};
@@ -104,7 +106,7 @@ impl BackEnd for Binder<'_> {
             V::Boolean(value) => Bound::boolean(*value),
             V::Null => self.unknown(None),
             V::Placeholder(name) => {
-                let index = fabius_sql_meaning::parameter_types::index_of(name)?;
+                let index = parameter_types::index_of(name)?;
                 self.own_parameter(index, Place::of(literal))?
             }
             other => return beyond(format!("the literal {other}")),
@@ -364,7 +366,7 @@ impl Binder<'_> {
 
     /// `operand::to`.
     pub(crate) fn explicit_cast(&mut self, bound: Bound, to: &SqlType) -> Bind<Bound> {
-        let plain = match fabius_sql_meaning::type_rules::without_modifiers(to) {
+        let plain = match type_rules::without_modifiers(to) {
             // It is cut to its length, as all text is.
             SqlType::Char(_) if matches!(bound.known, Known::Literal(Some(_))) => SqlType::Text,
             plain => plain,

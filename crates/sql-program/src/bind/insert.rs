@@ -13,7 +13,12 @@ use super::untyped::type_items;
 use super::write::Afterwards;
 use crate::lowered::{Argument, Fate};
 use fabius_program::syntax::tree::Expression;
+use fabius_sql_meaning::catalog::ObjectName;
 use fabius_sql_meaning::catalog::{Column, ROW_NUMBER, Table, folded};
+use fabius_sql_meaning::parameter_types;
+use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_meaning::type_rules;
+use fabius_sql_meaning::type_rules::Context;
 use fabius_sql_meaning::type_rules::without_modifiers;
 use fabius_value::DataType;
 use sqlparser::ast::{self, Expr, SetExpr};
@@ -247,7 +252,7 @@ impl<'a> Binder<'a> {
                 continue;
             }
             if let Some(index) = parameter(expression)
-                && self.types.get(index)? == fabius_sql_meaning::sql_type::SqlType::Unknown
+                && self.types.get(index)? == SqlType::Unknown
                 && !column.is_always_generated()
             {
                 self.types.infer(index, &without_modifiers(to))?;
@@ -255,12 +260,8 @@ impl<'a> Binder<'a> {
             let bare = parameter(expression).filter(|_| !column.is_always_generated());
             if let Some(index) = bare {
                 let found = self.types.get(index)?;
-                if fabius_sql_meaning::type_rules::converts(
-                    &found,
-                    to,
-                    fabius_sql_meaning::type_rules::Context::Assignment,
-                ) && fabius_sql_meaning::type_rules::category(&found)
-                    == fabius_sql_meaning::type_rules::category(to)
+                if type_rules::converts(&found, to, Context::Assignment)
+                    && type_rules::category(&found) == type_rules::category(to)
                 {
                     cells.push((Argument::Parameter(index), held(&found), self.types.may_be_null(index)));
                     continue;
@@ -279,7 +280,7 @@ impl<'a> Binder<'a> {
             let is_null = constant.is_null();
             let data_type = held(to);
             let data_type = match to {
-                fabius_sql_meaning::sql_type::SqlType::Numeric(Some(_)) => to.storage().unwrap_or(data_type),
+                SqlType::Numeric(Some(_)) => to.storage().unwrap_or(data_type),
                 _ => data_type,
             };
             cells.push((self.literals.argument(constant), data_type, is_null));
@@ -454,16 +455,13 @@ pub(super) struct Target<'r, 'b, 'a> {
 }
 
 /// The sequence that a column takes its values from.
-pub(super) fn sequence_of(column: &Column) -> Option<fabius_sql_meaning::catalog::ObjectName> {
+pub(super) fn sequence_of(column: &Column) -> Option<ObjectName> {
     column.sequence.clone()
 }
 
 /// The sequence of a table's hidden row numbers.
-pub(super) fn row_numbers(table: &Table) -> fabius_sql_meaning::catalog::ObjectName {
-    fabius_sql_meaning::catalog::ObjectName {
-        schema: table.name.schema.clone(),
-        name: format!("{} row number", table.oid),
-    }
+pub(super) fn row_numbers(table: &Table) -> ObjectName {
+    ObjectName { schema: table.name.schema.clone(), name: format!("{} row number", table.oid) }
 }
 
 /// The parameter that an expression is.
@@ -471,7 +469,7 @@ fn parameter(expression: &Expr) -> Option<usize> {
     match expression {
         Expr::Nested(inner) => parameter(inner),
         Expr::Value(value) => match &value.value {
-            ast::Value::Placeholder(name) => fabius_sql_meaning::parameter_types::index_of(name).ok(),
+            ast::Value::Placeholder(name) => parameter_types::index_of(name).ok(),
             _ => None,
         },
         _ => None,

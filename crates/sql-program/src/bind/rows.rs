@@ -14,6 +14,7 @@ use super::write::Afterwards;
 use crate::lowered::{Argument, Fate, Lowered};
 use fabius_program::syntax::Source;
 use fabius_program::syntax::tree::{ColumnDefinition, Expression};
+use fabius_sql_meaning::catalog::ObjectName;
 use fabius_sql_meaning::catalog::{Catalog, Table};
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::parameter_types::ParameterTypes;
@@ -94,10 +95,7 @@ pub fn lower_delete_rows(rows: &RowsOf<'_>, source: &Arc<Source>, catalog: &Cata
 
 /// The columns besides `columns` that take a sequence's next value for each row, with the sequences; at the end, with
 /// no column, the hidden row number of a table without a primary key.
-pub fn counted(
-    table: &Table,
-    columns: &[usize],
-) -> Vec<(Option<usize>, fabius_sql_meaning::catalog::ObjectName)> {
+pub fn counted(table: &Table, columns: &[usize]) -> Vec<(Option<usize>, ObjectName)> {
     let missing = (0..table.columns.len()).filter(|at| !columns.contains(at));
     let mut counted: Vec<_> = missing
         .filter_map(|at| super::insert::sequence_of(&table.columns[at]).map(|sequence| (Some(at), sequence)))

@@ -12,6 +12,7 @@ use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::{ColumnDefinition, Expression};
 use fabius_sql_meaning::analysis::{ListItem, list_item};
 use fabius_sql_meaning::catalog::{column_path, folded};
+use fabius_sql_meaning::column_name;
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_syntax::tokens::Tokens;
@@ -346,9 +347,7 @@ impl<'a> Binder<'a> {
             let wanted = folded(name);
             let mut named = select.projection.iter().filter_map(|item| match item {
                 SelectItem::ExprWithAlias { expr, alias } if folded(alias) == wanted => Some(expr),
-                SelectItem::UnnamedExpr(expr) if fabius_sql_meaning::column_name::of(expr) == wanted => {
-                    Some(expr)
-                }
+                SelectItem::UnnamedExpr(expr) if column_name::of(expr) == wanted => Some(expr),
                 _ => None,
             });
             item = match (named.next(), named.next()) {
@@ -416,7 +415,7 @@ impl<'a> Binder<'a> {
             match item {
                 SelectItem::UnnamedExpr(expression) => {
                     let value = self.expression(expression, None)?;
-                    columns.push(output(fabius_sql_meaning::column_name::of(expression), &value));
+                    columns.push(output(column_name::of(expression), &value));
                     values.push(value);
                 }
                 SelectItem::ExprWithAlias { expr, alias } => {

@@ -12,7 +12,9 @@ use crate::lowered::Argument;
 use crate::plpgsql::{self, NOTICES, Returned};
 use fabius_program::syntax::Span;
 use fabius_program::syntax::tree::{Parameter, Results, StatementKind, TypeKind, TypeName};
+use fabius_sql_meaning::parameter_types;
 use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_meaning::text_format::array_literal;
 use fabius_sql_meaning::type_rules::{self, Context};
 use sqlparser::ast::{self, Expr, TableFactor};
 
@@ -55,7 +57,7 @@ impl<'a> Binder<'a> {
                         let array = value.sql_type.clone();
                         match (&value_of.value, self.variables) {
                             (ast::Value::Placeholder(name), None) => {
-                                let index = fabius_sql_meaning::parameter_types::index_of(name)?;
+                                let index = parameter_types::index_of(name)?;
                                 self.array_parameter(index, &array)
                             }
                             _ => Ok(value),
@@ -76,7 +78,7 @@ impl<'a> Binder<'a> {
                 self.array_parameter(index, &array)
             }
             Known::Literal(Some(quoted)) => {
-                let elements = fabius_sql_meaning::text_format::array_literal::elements(quoted.text());
+                let elements = array_literal::elements(quoted.text());
                 let elements = elements.map_err(|error| self.error(error, value.place))?.into_iter();
                 let literal = |element: Option<String>| Bound::literal(element.as_deref().map(Quoted::new));
                 plpgsql::gathered(self, elements.map(literal).collect(), array)

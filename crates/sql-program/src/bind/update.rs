@@ -13,6 +13,7 @@ use super::write::Afterwards;
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::Expression;
 use fabius_sql_meaning::analysis::row_of;
+use fabius_sql_meaning::catalog::Column;
 use fabius_sql_meaning::catalog::{ReferentialAction, Table, folded};
 use fabius_sql_syntax::tokens::Tokens;
 use fabius_sql_syntax::written::written;
@@ -415,7 +416,7 @@ impl<'a> Binder<'a> {
     pub(super) fn not_null(
         &mut self,
         table: &Table,
-        column: &fabius_sql_meaning::catalog::Column,
+        column: &Column,
         value: Bound,
         words: Option<&Expression>,
     ) -> Bind<Bound> {
@@ -439,7 +440,7 @@ impl<'a> Binder<'a> {
 }
 
 /// PostgreSQL's words for a null where none may be.
-pub(super) fn not_null_message(table: &Table, column: &fabius_sql_meaning::catalog::Column) -> String {
+pub(super) fn not_null_message(table: &Table, column: &Column) -> String {
     format!(
         "null value in column \"{}\" of relation \"{}\" violates not-null constraint",
         column.name, table.name.name

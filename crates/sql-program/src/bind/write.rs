@@ -9,6 +9,7 @@ use super::stop::{Bind, Place, beyond};
 use super::tree;
 use fabius_program::syntax::tree::{Block, Expression};
 use fabius_sql_meaning::catalog::{Column, Table, folded};
+use fabius_sql_meaning::type_rules::Context;
 use fabius_sql_syntax::tokens::Tokens;
 use fabius_value::DataType;
 use sqlparser::ast::{self, Expr, SelectItem, Visit, Visitor};
@@ -182,7 +183,7 @@ impl<'a> Binder<'a> {
     pub(super) fn default_value(&mut self, column: &Column) -> Bind<Bound> {
         if let Some(sequence) = &column.sequence {
             let next = self.next_value(sequence.clone());
-            return self.convert(next, &column.sql_type, fabius_sql_meaning::type_rules::Context::Assignment);
+            return self.convert(next, &column.sql_type, Context::Assignment);
         }
         let Some(text) = &column.default else { return Ok(Bound::literal(None)) };
         let expression = self.parsed(text)?;

@@ -8,9 +8,12 @@ use crate::bind::{Bind, Binder, Bound, Stop, tree as build};
 use fabius_program::syntax::diagnostic::Source;
 use fabius_program::syntax::tree::{Block, ExpressionKind, ScalarName, TypeKind, TypeName};
 use fabius_program::syntax::{Span, tree};
+use fabius_sql_meaning::catalog;
+use fabius_sql_meaning::catalog::FunctionParameter;
 use fabius_sql_meaning::catalog::{Function, ObjectName, ParameterMode, Returns};
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_syntax::plpgsql::piece;
 use fabius_value::{Error, SqlState};
 use sqlparser::ast;
 use std::cell::RefCell;
@@ -154,7 +157,7 @@ fn body(
             Origin::Default => {
                 let text = parameter.default.clone().unwrap_or_default();
                 let span = Span { start: 0, end: text.len() as u32 };
-                let tree = fabius_sql_syntax::plpgsql::piece::expression(&Source::new(text, ""), span)?;
+                let tree = piece::expression(&Source::new(text, ""), span)?;
                 Some(binder.argument(&tree)?)
             }
             Origin::Rest(at) => {
@@ -226,7 +229,7 @@ fn body(
 pub fn checked(
     binder: &mut Binder<'_>,
     definition: &Definition,
-    parameters: &[fabius_sql_meaning::catalog::FunctionParameter],
+    parameters: &[FunctionParameter],
 ) -> fabius_value::Result<()> {
     let mut entities = Vec::new();
     for parameter in parameters.iter().filter(|parameter| parameter.is_input()) {
@@ -255,9 +258,8 @@ pub fn compiled(
     definition: &Definition,
     entities: &[(String, Entity)],
 ) -> Bind<Returned> {
-    let types: Vec<String> = fabius_sql_meaning::catalog::input_types(&definition.parameters)
-        .map(SqlType::internal_name)
-        .collect();
+    let types: Vec<String> =
+        catalog::input_types(&definition.parameters).map(SqlType::internal_name).collect();
     let itself = ObjectName {
         schema: definition.name.schema.clone(),
         name: format!("{}({})", definition.name.name, types.join(",")),

@@ -8,6 +8,8 @@ use fabius_program::syntax::Source;
 use fabius_program::syntax::tree::{Parameter, Results, StatementKind};
 use fabius_sql_meaning::catalog::Catalog;
 use fabius_sql_meaning::parameter_types::ParameterTypes;
+use fabius_sql_syntax::normal_form::NormalForm;
+use fabius_sql_syntax::plpgsql::cursor::Cursor;
 use fabius_value::Result;
 use sqlparser::ast;
 use std::sync::Arc;
@@ -21,7 +23,7 @@ pub fn lower_call(
     source: &Arc<Source>,
     catalog: &Catalog,
     types: &mut ParameterTypes,
-    form: Option<&fabius_sql_syntax::normal_form::NormalForm>,
+    form: Option<&NormalForm>,
 ) -> Result<Option<Lowered>> {
     let ast::Statement::Call(call) = statement else { return Ok(None) };
     let mut binder = Binder::new(catalog, &source.text, types).with_literals(form);
@@ -33,7 +35,7 @@ pub fn lower_call(
 /// Whether a statement is `DO`.
 pub fn is_do(text: &str) -> bool {
     let source = Source::new(text, "");
-    fabius_sql_syntax::plpgsql::cursor::Cursor::new(&source).is_ok_and(|cursor| cursor.is_keyword("do"))
+    Cursor::new(&source).is_ok_and(|cursor| cursor.is_keyword("do"))
 }
 
 /// `DO $$ ... $$` as a program.

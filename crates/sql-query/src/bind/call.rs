@@ -9,6 +9,7 @@ use datafusion::logical_expr::expr::Unnest;
 use datafusion::logical_expr::{Case, Expr};
 use datafusion::scalar::ScalarValue;
 use fabius_sql_meaning::analysis::{self, BackEnd, Called, Choice, Named, Sense, WrittenCall};
+use fabius_sql_meaning::functions::moment;
 use fabius_sql_meaning::functions::resolution::{self, Argument, Unresolved};
 use fabius_sql_meaning::functions::{Call, Definition, Kind};
 use fabius_sql_meaning::sql_type::SqlType;
@@ -395,7 +396,7 @@ fn numeric_returned(name: &str, arguments: &[Typed]) -> SqlType {
         "extract" => match arguments.first().map(|typed| &typed.expr) {
             Some(Expr::Literal(ScalarValue::Utf8(Some(field)), _)) => {
                 let is_date = arguments.get(1).is_some_and(|typed| typed.sql_type == SqlType::Date);
-                fabius_sql_meaning::functions::moment::extract_scale(field, is_date)
+                moment::extract_scale(field, is_date)
             }
             _ => 6,
         },

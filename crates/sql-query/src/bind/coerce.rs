@@ -7,6 +7,7 @@ use datafusion::arrow::datatypes::Field;
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Cast, Expr};
 use datafusion::scalar::ScalarValue;
+use fabius_sql_meaning::parameter_types;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_meaning::text_format::{self, Fit};
 use fabius_sql_meaning::type_rules::{self, ANY_CHAR, Candidate, Context, is_integer, is_text, rank};
@@ -86,7 +87,7 @@ impl Binder<'_> {
     fn settle(&mut self, typed: Typed, to: &SqlType) -> Result<Typed> {
         match typed.expr {
             Expr::Placeholder(Placeholder { id, field: None }) => {
-                let index = fabius_sql_meaning::parameter_types::index_of(&id)?;
+                let index = parameter_types::index_of(&id)?;
                 let settled = self.types.infer(index, to)?;
                 let parameter = self.parameter(id, &settled);
                 if settled == *to { Ok(parameter) } else { self.convert(parameter, to) }

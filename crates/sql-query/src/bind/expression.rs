@@ -17,6 +17,7 @@ use fabius_sql_meaning::functions::operator::Operation;
 use fabius_sql_meaning::functions::resolution::{Argument, Unresolved};
 use fabius_sql_meaning::interval::{self, Interval};
 use fabius_sql_meaning::number_literal;
+use fabius_sql_meaning::parameter_types;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_meaning::type_rules::{self, Context, is_text};
 use fabius_value::{Error, Result, SqlState, Value};
@@ -70,7 +71,7 @@ impl BackEnd for Binder<'_> {
             V::Boolean(value) => Typed::literal(ScalarValue::Boolean(Some(*value)), SqlType::Boolean),
             V::Number(text, _) => return number(text),
             V::Placeholder(id) => {
-                let index = fabius_sql_meaning::parameter_types::index_of(id)?;
+                let index = parameter_types::index_of(id)?;
                 match self.types.get(index)? {
                     SqlType::Unknown => {
                         let untyped = Placeholder { id: id.clone(), field: None };

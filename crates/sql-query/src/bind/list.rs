@@ -8,6 +8,7 @@ use datafusion::logical_expr::expr::InList;
 use datafusion::scalar::ScalarValue;
 use fabius_sql_meaning::analysis::{self, BackEnd};
 use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_meaning::type_rules;
 use fabius_sql_meaning::type_rules::{Candidate, looks_different};
 use fabius_value::{Error, Result, SqlState};
 
@@ -60,9 +61,7 @@ impl Binder<'_> {
         is_any: bool,
     ) -> Result<Typed> {
         let value = match (&value.flavor, &array.sql_type) {
-            (Flavor::Named(_), SqlType::Array(element))
-                if fabius_sql_meaning::type_rules::is_text(element) =>
-            {
+            (Flavor::Named(_), SqlType::Array(element)) if type_rules::is_text(element) => {
                 self.cast(value, &SqlType::Text)?
             }
             _ => value,

@@ -13,6 +13,7 @@ use datafusion::logical_expr::utils::{
 };
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use fabius_sql_meaning::analysis::{self, ListItem, Sense, list_item, place_of_name};
+use fabius_sql_meaning::column_name;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
@@ -392,7 +393,7 @@ impl Binder<'_> {
         for item in items {
             match item {
                 ast::SelectItem::UnnamedExpr(expression) => {
-                    selected.push(self.entry(fabius_sql_meaning::column_name::of(expression), expression)?);
+                    selected.push(self.entry(column_name::of(expression), expression)?);
                 }
                 ast::SelectItem::ExprWithAlias { expr, alias } => {
                     selected.push(self.entry(folded(alias), expr)?);

@@ -13,6 +13,7 @@ use super::result::rows_response;
 use super::{Connection, Response};
 use fabius_program::slice::TypesOnly;
 use fabius_sql_meaning::catalog::Catalog;
+use fabius_sql_meaning::catalog::ObjectName;
 use fabius_sql_program::bind;
 use fabius_value::{Result, Value};
 use futures::TryStreamExt;
@@ -118,12 +119,7 @@ fn of_program(
 }
 
 /// A text with the tables' own names for those of the storage.
-fn in_words(
-    text: &str,
-    catalog: &Catalog,
-    reads: &[fabius_sql_meaning::catalog::ObjectName],
-    writes: &[fabius_sql_meaning::catalog::ObjectName],
-) -> String {
+fn in_words(text: &str, catalog: &Catalog, reads: &[ObjectName], writes: &[ObjectName]) -> String {
     let tables = reads.iter().chain(writes).filter_map(|name| catalog.tables.get(name));
     tables.fold(text.to_string(), |text, table| {
         let quoted = format!("`{}`", table.storage);

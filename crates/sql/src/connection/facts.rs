@@ -12,6 +12,7 @@ use fabius_sql_meaning::session_facts::{
 };
 use fabius_sql_meaning::session_facts::{AdvisoryKey, AdvisoryLock};
 use fabius_sql_meaning::text_format::TextStyle;
+use fabius_sql_query::failure;
 use fabius_value::{Result, TableId};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashMap};
@@ -62,7 +63,7 @@ fn waited_for<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
         Ok(handle) if handle.runtime_flavor() == RuntimeFlavor::MultiThread => {
             tokio::task::block_in_place(|| handle.block_on(future))
         }
-        _ => Err(fabius_sql_query::failure::unsupported("a sequence in this query is not supported")),
+        _ => Err(failure::unsupported("a sequence in this query is not supported")),
     }
 }
 

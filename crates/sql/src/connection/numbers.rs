@@ -10,6 +10,7 @@ use crate::sequence::{self, Reserved};
 use fabius::{Hold, Statement};
 use fabius_sql_meaning::catalog::{Catalog, ObjectName, Sequence};
 use fabius_sql_program::bind::wording;
+use fabius_sql_program::lowered;
 use fabius_sql_program::lowered::{Lowered, Reserve};
 use fabius_value::{Error, Result, SqlState, Value};
 use std::sync::Arc;
@@ -154,7 +155,7 @@ impl Connection {
         let table = lowered.reads.first().map_or("", |name| name.name.as_str());
         let error = wording::in_words(unless_waited(error, lowered.row_lock, table), catalog);
         match place {
-            Some(place) => error.with_context(fabius_sql_program::lowered::context(place)),
+            Some(place) => error.with_context(lowered::context(place)),
             None => error,
         }
     }

@@ -12,6 +12,7 @@ use fabius_sql_meaning::parameter_types::ParameterTypes;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_program::bind::{self, Recipe};
 use fabius_sql_program::lowered::Lowered;
+use fabius_sql_program::plpgsql;
 use fabius_sql_query::QueryPlan;
 use fabius_sql_syntax::normal_form::NormalForm;
 use fabius_value::{Error, Result, SqlState, Value};
@@ -159,7 +160,7 @@ impl Program {
         types: &mut ParameterTypes,
         form: Option<&NormalForm>,
     ) -> Result<Lowering> {
-        let lowered = match fabius_sql_program::plpgsql::lower_call(source, text, catalog, types, form)? {
+        let lowered = match plpgsql::lower_call(source, text, catalog, types, form)? {
             Some(call) => call,
             None => match bind::lower(source, text, catalog, types, form)? {
                 Some(lowered) => lowered,

@@ -9,10 +9,13 @@ use crate::lock::{LockKey, LockMode};
 use fabius::Database;
 use fabius_program::syntax::Source;
 use fabius_sql_meaning::catalog::{Catalog, ObjectName};
+use fabius_sql_meaning::parameter_types;
 use fabius_sql_meaning::parameter_types::ParameterTypes;
 use fabius_sql_meaning::session_facts::SessionFacts;
 use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_program::bind::wording;
 use fabius_sql_program::lowered::{Lowered, Shape};
+use fabius_sql_program::plpgsql;
 use fabius_sql_query as query;
 use fabius_sql_syntax::Command;
 use fabius_sql_syntax::normal_form::NormalForm;
@@ -27,7 +30,7 @@ use std::sync::Arc;
 impl Plan {
     /// How `DO` runs.
     fn of_block(database: &Database, catalog: &Catalog, text: &str) -> Result<Arc<Plan>> {
-        let lowered = fabius_sql_program::plpgsql::lower_do(text, catalog)?;
+        let lowered = plpgsql::lower_do(text, catalog)?;
         let statement = database.statement(&lowered.definition)?;
         let names: Vec<ObjectName> = lowered.reads.iter().chain(&lowered.writes).cloned().collect();
         let writes = !lowered.writes.is_empty();
@@ -134,7 +137,7 @@ impl Plan {
         let mut types = ParameterTypes::new(given);
         types.has_own_clock = !session.text_style().is_usual();
         let program = Program::lower(database, catalog, statement, &source, &mut types, form)
-            .map_err(|error| fabius_sql_program::bind::wording::in_words(error, catalog));
+            .map_err(|error| wording::in_words(error, catalog));
         let (program, too_large) = match program? {
             Lowering::Program(program) => (Some(program), None),
             Lowering::Inexpressible => (None, None),
@@ -250,7 +253,7 @@ impl WithoutVoid<'_> {
                 return true;
             };
             let ast::Value::Placeholder(name) = &value.value else { return true };
-            let index = fabius_sql_meaning::parameter_types::index_of(name).ok();
+            let index = parameter_types::index_of(name).ok();
             index.and_then(|index| self.0.get(index)) != Some(&SqlType::Void)
         });
     }

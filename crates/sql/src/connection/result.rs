@@ -20,6 +20,7 @@ use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::parameter_types::ParameterTypes;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_planning as planning;
+use fabius_sql_program::bind::wording;
 use fabius_sql_program::lowered::{Lowered, Shape};
 use fabius_sql_query::{self as query, QueryPlan};
 use fabius_sql_syntax::{self as syntax, Command};
@@ -277,8 +278,7 @@ impl Connection {
             }
         };
         self.end_taking();
-        let stream =
-            outcome.map_err(|error| fabius_sql_program::bind::wording::in_words(error, &self.catalog()))?;
+        let stream = outcome.map_err(|error| wording::in_words(error, &self.catalog()))?;
         self.set_as_told()?;
         Ok(stream)
     }

@@ -4,8 +4,10 @@ use super::write_query::{WriteQuery, stored_types};
 use fabius::Database;
 use fabius_program::syntax::Source;
 use fabius_sql_meaning::catalog::{Catalog, ROW_NUMBER, Table, folded};
+use fabius_sql_meaning::column_name;
 use fabius_sql_meaning::parameter_types::ParameterTypes;
 use fabius_sql_meaning::session_facts::SessionFacts;
+use fabius_sql_program::bind;
 use fabius_sql_program::bind::{RowsOf, lower_delete_rows, lower_update_rows};
 use fabius_sql_program::bulk_write::BulkWrite;
 use fabius_sql_query as query;
@@ -139,7 +141,7 @@ fn returned(
                 all.extend(all_own());
             }
             ast::SelectItem::UnnamedExpr(expression) => {
-                let name = fabius_sql_meaning::column_name::of(expression);
+                let name = column_name::of(expression);
                 all.push(part::named(as_written(expression, target, assigned)?, &name));
             }
             ast::SelectItem::ExprWithAlias { expr, alias } => {
@@ -287,7 +289,7 @@ impl WriteQuery {
                 // It follows from the others; that it is given DEFAULT was seen when the statement was bound.
                 continue;
             }
-            let value = fabius_sql_program::bind::typed(&value, &table.columns[place]);
+            let value = bind::typed(&value, &table.columns[place]);
             let stored = part::cast(value.clone(), &table.columns[place].sql_type.written())?;
             assignments_by_name.insert(name, stored);
             columns.push(place);

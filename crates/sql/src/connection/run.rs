@@ -10,6 +10,7 @@ use super::stance::Stance;
 use super::transaction::{ended, redefined};
 use super::{Connection, Response};
 use crate::lock::{LockKey, LockMode, Patience};
+use fabius_sql_meaning::catalog::Table;
 use fabius_sql_meaning::catalog::{Catalog, ObjectName};
 use fabius_sql_meaning::output::{OutputColumn, RowLock};
 use fabius_sql_meaning::session_facts::SessionFacts;
@@ -177,9 +178,7 @@ impl Connection {
             let (then, now) = (before.tables.get(name), catalog.tables.get(name));
             let is_own =
                 now.is_some_and(|table| open.changes.iter().any(|change| change.row == i64::from(table.oid)));
-            let storage = |table: Option<&Arc<fabius_sql_meaning::catalog::Table>>| {
-                table.map(|table| table.storage.clone())
-            };
+            let storage = |table: Option<&Arc<Table>>| table.map(|table| table.storage.clone());
             if storage(then) != storage(now) && !is_own && !name.schema.starts_with("pg_temp") {
                 return Err(Error::new(
                     SqlState::SERIALIZATION_FAILURE,

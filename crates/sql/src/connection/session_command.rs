@@ -3,7 +3,9 @@
 use super::prepared::Prepared;
 use super::{Connection, Response};
 use crate::lock::{LockKey, LockMode, Patience};
+use fabius_sql_meaning::catalog;
 use fabius_sql_meaning::catalog::store::{Change, Object};
+use fabius_sql_meaning::pg_catalog;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_meaning::text_format::{self, Fit};
 use fabius_sql_syntax::Command;
@@ -66,9 +68,9 @@ impl Connection {
                 }
                 let catalog = self.catalog();
                 for name in tables {
-                    let (schema, short) = fabius_sql_meaning::catalog::parts(name)?;
+                    let (schema, short) = catalog::parts(name)?;
                     let is_there = catalog.relation(name)?.is_some()
-                        || fabius_sql_meaning::pg_catalog::relation(schema.as_deref(), &short).is_some();
+                        || pg_catalog::relation(schema.as_deref(), &short).is_some();
                     if !is_there {
                         return Err(catalog.missing("relation", name));
                     }

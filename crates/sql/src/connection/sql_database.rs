@@ -6,6 +6,7 @@ use crate::closed_tables::{self, ClosedTables};
 use crate::lock::{LockKey, LockTable, Owner, owner_of};
 use crate::sequence::{self, Sequences};
 use fabius::{Allowance, Database, Statement};
+use fabius_sql_meaning::catalog::Sequence;
 use fabius_sql_meaning::catalog::store::{self, Catalogs, Change, MAIN_DATABASE, Object};
 use fabius_sql_meaning::catalog::{Catalog, ConstraintId, Oid};
 use fabius_value::{Error, Result, SqlState};
@@ -567,12 +568,7 @@ impl SqlDatabase {
     }
 
     /// Sets a sequence, at once and for everybody.
-    pub(crate) async fn set_sequence(
-        &self,
-        sequence: &fabius_sql_meaning::catalog::Sequence,
-        value: i64,
-        is_called: bool,
-    ) -> Result<()> {
+    pub(crate) async fn set_sequence(&self, sequence: &Sequence, value: i64, is_called: bool) -> Result<()> {
         self.sequences.set(sequence, value, is_called).await
     }
 }

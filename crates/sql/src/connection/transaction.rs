@@ -10,7 +10,9 @@ use crate::lock::{self, LockKey, LockMode};
 use crate::settings::SettingsMark;
 use fabius::{Concurrency, Footing, Savepoint, Transaction, TransactionOptions};
 use fabius_sql_meaning::catalog::Catalog;
+use fabius_sql_meaning::catalog::Table;
 use fabius_sql_meaning::catalog::store::{Change, Object};
+use fabius_sql_program::bind::wording;
 use fabius_sql_syntax::command::Characteristics;
 use fabius_value::{Error, Result, SqlState};
 use std::sync::{Arc, Weak};
@@ -429,7 +431,7 @@ impl Connection {
             Err(error) if self.stands_elsewhere() && error.state().as_str().starts_with("42") => {
                 Err(redefined())
             }
-            Err(error) => Err(fabius_sql_program::bind::wording::in_words(error, &self.catalog())),
+            Err(error) => Err(wording::in_words(error, &self.catalog())),
         }
     }
 
@@ -623,11 +625,11 @@ impl Connection {
             arguments.push(self.argument(&catalog, argument, given).await?);
         }
         let outcome = self.submit_aside(&program.statement, &arguments).await;
-        outcome.map(drop).map_err(|error| fabius_sql_program::bind::wording::in_words(error, &catalog))
+        outcome.map(drop).map_err(|error| wording::in_words(error, &catalog))
     }
 
     /// How many rows a table has, as the transaction sees it.
-    pub(crate) async fn count_rows(&mut self, table: &fabius_sql_meaning::catalog::Table) -> Result<usize> {
+    pub(crate) async fn count_rows(&mut self, table: &Table) -> Result<usize> {
         let text = format!(
             "procedure count() -> bigint {{ var n: bigint = 0 for row in `{}` {{ n = n + 1 }} return n }}",
             table.storage.replace('`', "``")

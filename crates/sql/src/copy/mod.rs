@@ -22,6 +22,7 @@ use crate::lock::{LockKey, LockMode};
 use copying::Copying;
 use fabius_sql_meaning::catalog::Table;
 use fabius_sql_meaning::output::OutputColumn;
+use fabius_sql_meaning::text_format::TextStyle;
 use fabius_sql_program::bulk_write::BulkWrite;
 use fabius_sql_syntax::copy::{CopyFormat, CopyOptions, CopyStatement, CopySubject};
 use fabius_sql_syntax::written::quoted;
@@ -299,11 +300,6 @@ impl Connection {
     }
 }
 
-fn line(
-    row: &[Value],
-    columns: &[OutputColumn],
-    options: &CopyOptions,
-    style: &fabius_sql_meaning::text_format::TextStyle,
-) -> Vec<u8> {
+fn line(row: &[Value], columns: &[OutputColumn], options: &CopyOptions, style: &TextStyle) -> Vec<u8> {
     fields::write(row, columns, options, style)
 }

@@ -9,8 +9,11 @@ use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
 use fabius_sql_meaning::catalog::store::{Change, Object};
 use fabius_sql_meaning::catalog::{Column, ForeignKey, Identity, ObjectName, Table, View, folded, parts};
+use fabius_sql_meaning::text_format;
+use fabius_sql_program::bind;
 use fabius_sql_syntax::command::SequenceOptions;
 use fabius_sql_syntax::identifier::quote_identifier;
+use fabius_sql_syntax::tokens::Tokens;
 use fabius_sql_syntax::written::quoted_object;
 use fabius_value::{DataType, Error, Result, SqlState, Value};
 use sqlparser::ast::{self, AlterColumnOperation as Change_, AlterTableOperation as Operation};
@@ -174,20 +177,17 @@ impl Connection {
         } else {
             let value = match &column.default {
                 Some(default) => {
-                    let expression =
-                        fabius_sql_syntax::tokens::Tokens::of(default)?.read(|parser| parser.parse_expr())?;
+                    let expression = Tokens::of(default)?.read(|parser| parser.parse_expr())?;
                     self.evaluate(&expression, &column.sql_type).await?
                 }
                 // Computed once the row is there.
                 None if column.generated.is_some() && !column.nullable => {
                     let data_type = column.sql_type.storage().unwrap_or(DataType::TEXT);
-                    fabius_sql_program::bind::some_value(data_type)
+                    bind::some_value(data_type)
                 }
                 None => Value::Null,
             };
-            filling
-                .values
-                .insert(column.name.clone(), fabius_sql_meaning::text_format::kept(value, &column.sql_type));
+            filling.values.insert(column.name.clone(), text_format::kept(value, &column.sql_type));
         }
         Ok(())
     }
@@ -555,7 +555,7 @@ fn no_constraint(name: &str, table: &Table) -> Error {
 
 /// SQL with a column under another name.
 fn renamed(sql: &str, old: &str, new: &str) -> Result<String> {
-    let tokens = fabius_sql_syntax::tokens::Tokens::of(sql)?;
+    let tokens = Tokens::of(sql)?;
     let mut out = String::new();
     let mut last = 0;
     for at in 0..tokens.len() {

@@ -3,14 +3,18 @@
 use super::{free_name, not_supported};
 use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
+use fabius_sql_meaning::catalog;
 use fabius_sql_meaning::catalog::store::{Change, Object};
 use fabius_sql_meaning::catalog::{
     Check, Column, Deferral, ForeignKey, Identity, Key, ObjectName, ReferentialAction, Table, folded,
 };
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_planning::heed;
+use fabius_sql_program::bind;
+use fabius_sql_program::bulk_write::BulkWrite;
 use fabius_sql_syntax::command::SequenceOptions;
 use fabius_sql_syntax::is_bare_function;
+use fabius_sql_syntax::tokens::Tokens;
 use fabius_sql_syntax::written::written;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
@@ -137,12 +141,7 @@ impl Connection {
                 given = with_default.get(turn).copied().into_iter().collect();
             }
             let names: Vec<String> = given.iter().map(|column| column.name.clone()).collect();
-            fabius_sql_program::bulk_write::BulkWrite::new(
-                self.database().database(),
-                &catalog,
-                table,
-                &names,
-            )?;
+            BulkWrite::new(self.database().database(), &catalog, table, &names)?;
         }
         Ok(())
     }
@@ -169,12 +168,7 @@ impl Connection {
         let rows = Box::pin(self.query_rows(&text, &[], &[])).await?;
         let count = rows.len();
         let catalog = self.catalog();
-        let insert = fabius_sql_program::bulk_write::BulkWrite::new(
-            self.database().database(),
-            &catalog,
-            &table,
-            &names,
-        )?;
+        let insert = BulkWrite::new(self.database().database(), &catalog, &table, &names)?;
         self.write_rows(&catalog, (&insert, &[]), rows, true).await?;
         Ok(format!("SELECT {count}"))
     }
@@ -244,7 +238,7 @@ impl Connection {
                     column.generated = Some(written(expression));
                 }
                 ast::ColumnOption::Collation(collation) => {
-                    let name = fabius_sql_meaning::catalog::parts(collation)?.1;
+                    let name = catalog::parts(collation)?.1;
                     if !matches!(name.as_str(), "C" | "POSIX" | "default" | "ucs_basic") {
                         return Err(not_supported(format!("collation \"{name}\"")));
                     }
@@ -420,7 +414,7 @@ impl Connection {
             ));
         }
         let catalog = self.catalog();
-        let is_self = fabius_sql_meaning::catalog::parts(&key.foreign_table)
+        let is_self = catalog::parts(&key.foreign_table)
             .map(|(schema, name)| {
                 name == table.name.name
                     && schema.is_none_or(|schema| schema == table.name.schema)
@@ -524,7 +518,7 @@ enum ColumnConstraint {
 /// The options of an identity column's sequence, as sqlparser has them.
 pub(super) fn read_options(options: &[ast::SequenceOptions]) -> Result<SequenceOptions> {
     let text = options.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-    fabius_sql_syntax::definition::sequence_options(&mut fabius_sql_syntax::tokens::Tokens::of(&text)?)
+    fabius_sql_syntax::definition::sequence_options(&mut Tokens::of(&text)?)
 }
 
 /// How an identity column is generated.
@@ -616,7 +610,7 @@ pub(super) fn refuse_incomparable(
 ) -> Result<()> {
     for (own, other) in columns.iter().zip(parent_columns) {
         let Some((own, other)) = table.column(own).zip(parent.column(other)) else { continue };
-        if !fabius_sql_program::bind::compares(&own.sql_type, &other.sql_type) {
+        if !bind::compares(&own.sql_type, &other.sql_type) {
             let message = format!("foreign key constraint \"{name}\" cannot be implemented");
             let (own, other) = (&own.sql_type, &other.sql_type);
             return Err(Error::new(SqlState::DATATYPE_MISMATCH, message)

@@ -10,6 +10,7 @@ use fabius_sql_meaning::catalog::defined_type::value_as;
 use fabius_sql_meaning::catalog::store::{Change, Object};
 use fabius_sql_meaning::catalog::{Check, Column, Domain, ObjectName, TEMPORARY, Table};
 use fabius_sql_syntax::command::{DomainChange, DomainPart};
+use fabius_sql_syntax::tokens::Tokens;
 use fabius_sql_syntax::written::written;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
@@ -87,14 +88,13 @@ impl Connection {
     /// Whether the domain's conditions and its default mean something, asked of a value of it.
     async fn try_domain(&mut self, domain: &Domain) -> Result<()> {
         let value = format!("NULL::{}", domain.base.written());
-        let value = fabius_sql_syntax::tokens::Tokens::of(&value)?.read(|parser| parser.parse_expr())?;
+        let value = Tokens::of(&value)?.read(|parser| parser.parse_expr())?;
         for check in &domain.checks {
             let condition = written(&value_as(&check.condition, &value)?);
             Box::pin(self.prepare(&format!("SELECT 1 WHERE {condition}"), &[])).await?;
         }
         if let Some(default) = &domain.default {
-            let expression =
-                fabius_sql_syntax::tokens::Tokens::of(default)?.read(|parser| parser.parse_expr())?;
+            let expression = Tokens::of(default)?.read(|parser| parser.parse_expr())?;
             self.evaluate(&expression, &domain.base).await?;
         }
         Ok(())

@@ -3,6 +3,8 @@
 use super::{depended_on, not_supported};
 use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
+use fabius_sql_meaning::catalog::Sequence;
+use fabius_sql_meaning::catalog::TEMPORARY;
 use fabius_sql_meaning::catalog::named_relation::relations_of;
 use fabius_sql_meaning::catalog::{Catalog, ObjectName, Relation, Table, View, parts};
 use fabius_sql_planning::heed;
@@ -223,11 +225,7 @@ impl Connection {
         Ok(())
     }
 
-    fn drop_sequence(
-        &mut self,
-        sequence: &fabius_sql_meaning::catalog::Sequence,
-        cascade: bool,
-    ) -> Result<()> {
+    fn drop_sequence(&mut self, sequence: &Sequence, cascade: bool) -> Result<()> {
         let catalog = self.catalog();
         let users: Vec<Arc<Table>> = catalog
             .tables
@@ -253,7 +251,7 @@ impl Connection {
             }
             self.put_table(table);
         }
-        self.record_gone(sequence.oid, sequence.name.schema == fabius_sql_meaning::catalog::TEMPORARY);
+        self.record_gone(sequence.oid, sequence.name.schema == TEMPORARY);
         Ok(())
     }
 

@@ -5,6 +5,7 @@
 use super::{depended_on, not_supported, storage};
 use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
+use fabius_sql_meaning::catalog;
 use fabius_sql_meaning::catalog::defined_type::{Typed, is_of};
 use fabius_sql_meaning::catalog::store::{Change, Object};
 use fabius_sql_meaning::catalog::{Catalog, Column, Function, ObjectName, TEMPORARY, Table, View, folded};
@@ -82,8 +83,7 @@ impl Users {
         });
         let texts = texts.map(|table| format!("a condition or default of table {}", table.name.name));
         let functions = self.functions.iter().map(|function| {
-            let types =
-                fabius_sql_meaning::catalog::input_types(&function.parameters).map(SqlType::to_string);
+            let types = catalog::input_types(&function.parameters).map(SqlType::to_string);
             format!("function {}({})", function.name.name, types.collect::<Vec<_>>().join(","))
         });
         let views = self.views.iter().map(|view| format!("view {}", view.name.name));

@@ -3,6 +3,7 @@
 use super::not_supported;
 use crate::connection::Connection;
 use fabius_sql_meaning::catalog::{Column, Table, folded};
+use fabius_sql_syntax::tokens::Tokens;
 use fabius_sql_syntax::written::{quoted, quoted_object};
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast::{self, AlterColumnOperation as Change};
@@ -41,7 +42,7 @@ const VOLATILE: [&str; 22] = [
 pub(super) fn verify(table: &Table) -> Result<()> {
     for column in &table.columns {
         let Some(text) = &column.generated else { continue };
-        let expression = fabius_sql_syntax::tokens::Tokens::of(text)?.read(|parser| parser.parse_expr())?;
+        let expression = Tokens::of(text)?.read(|parser| parser.parse_expr())?;
         let outcome =
             ast::visit_expressions(&expression, |part| match wrong(table, part, column.is_hidden) {
                 None => ControlFlow::Continue(()),
@@ -144,7 +145,7 @@ impl Connection {
 
 /// Whether SQL mentions a column by its name.
 pub(super) fn mentions(sql: &str, name: &str) -> bool {
-    let Ok(tokens) = fabius_sql_syntax::tokens::Tokens::of(sql) else { return false };
+    let Ok(tokens) = Tokens::of(sql) else { return false };
     (0..tokens.len()).any(|at| match tokens.token(at) {
         sqlparser::tokenizer::Token::Word(word) if word.quote_style.is_some() => word.value == name,
         sqlparser::tokenizer::Token::Word(word) => word.value.to_lowercase() == name,

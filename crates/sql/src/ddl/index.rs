@@ -3,6 +3,7 @@
 use super::not_supported;
 use super::storage::{Filling, not_unique};
 use crate::connection::Connection;
+use fabius_sql_meaning::catalog::ObjectName;
 use fabius_sql_meaning::catalog::{Column, Key, Table, WrittenKey, folded, parts};
 use fabius_sql_meaning::column_name;
 use fabius_sql_meaning::sql_type::SqlType;
@@ -104,10 +105,7 @@ impl Connection {
             None => None,
         };
         if let Some(given) = &given {
-            let name = fabius_sql_meaning::catalog::ObjectName {
-                schema: before.name.schema.clone(),
-                name: given.clone(),
-            };
+            let name = ObjectName { schema: before.name.schema.clone(), name: given.clone() };
             if !self.claim(&name, create.if_not_exists).await? {
                 return Ok("CREATE INDEX".into());
             }

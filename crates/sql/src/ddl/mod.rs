@@ -34,6 +34,10 @@ mod sequence;
 mod storage;
 mod view;
 
+use fabius_sql_meaning::catalog::Function;
+use fabius_sql_meaning::catalog::Oid;
+use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_program::plpgsql;
 pub(crate) use storage::Filling;
 
 use crate::connection::{Connection, Response};
@@ -199,7 +203,7 @@ impl Connection {
     }
 
     /// An object is gone, with what is said of it.
-    fn record_gone(&mut self, oid: fabius_sql_meaning::catalog::Oid, is_temporary: bool) {
+    fn record_gone(&mut self, oid: Oid, is_temporary: bool) {
         self.forget_comments(oid);
         self.record(Change::gone(oid), is_temporary);
     }
@@ -257,7 +261,7 @@ impl Connection {
     /// `CREATE FUNCTION`, `CREATE PROCEDURE`
     async fn create_function(&mut self, text: &str) -> Result<String> {
         let catalog = self.catalog();
-        let mut function = fabius_sql_program::plpgsql::create(text, &catalog)?.function;
+        let mut function = plpgsql::create(text, &catalog)?.function;
         if function.oid == 0 {
             function.oid = self.database().new_oid();
         }
@@ -276,7 +280,7 @@ impl Connection {
         for described in names {
             let catalog = self.catalog();
             let all = catalog.functions_named(&described.name)?;
-            let types: Option<Vec<fabius_sql_meaning::sql_type::SqlType>> = match &described.args {
+            let types: Option<Vec<SqlType>> = match &described.args {
                 None => None,
                 // What it gives does not tell it from others.
                 Some(arguments) => Some(
@@ -287,11 +291,11 @@ impl Connection {
                         .collect::<Result<_>>()?,
                 ),
             };
-            let fits = |function: &&std::sync::Arc<fabius_sql_meaning::catalog::Function>| {
+            let fits = |function: &&std::sync::Arc<Function>| {
                 function.is_procedure == is_procedure
                     && types.as_ref().is_none_or(|types| {
                         let inputs = function.parameters.iter().filter(|parameter| parameter.is_input());
-                        let given = types.iter().map(fabius_sql_meaning::sql_type::SqlType::internal_name);
+                        let given = types.iter().map(SqlType::internal_name);
                         inputs.map(|parameter| parameter.sql_type.internal_name()).eq(given)
                     })
             };

@@ -7,6 +7,7 @@ use crate::bind::{Bind, Binder, Bound, Stop, tree as build};
 use fabius_program::syntax::diagnostic::Span;
 use fabius_program::syntax::tree::{self as program, Block};
 use fabius_sql_meaning::output::OutputColumn;
+use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_syntax::plpgsql::tree::{Expression, Path};
 use fabius_value::{Result, SqlState};
 use sqlparser::ast;
@@ -240,11 +241,7 @@ pub(super) fn output(name: &str, bound: &Bound) -> OutputColumn {
 
 impl Binder<'_> {
     /// A value as one of a variable's type: PL/pgSQL converts, by way of text if need be.
-    pub(crate) fn coerced(
-        &mut self,
-        bound: Bound,
-        to: &fabius_sql_meaning::sql_type::SqlType,
-    ) -> Bind<Bound> {
+    pub(crate) fn coerced(&mut self, bound: Bound, to: &SqlType) -> Bind<Bound> {
         match self.assigned(bound.clone(), to) {
             Err(Stop::Wrong(error)) if matches!(&error.state().0, b"42804" | b"42846") => {
                 let cast = self.explicit_cast(bound, to)?;

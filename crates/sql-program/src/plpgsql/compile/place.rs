@@ -8,6 +8,7 @@ use crate::lowered::Frame;
 use crate::plpgsql::definition::Definition;
 use fabius_program::syntax::diagnostic::Span;
 use fabius_program::syntax::tree::{self as program};
+use fabius_sql_meaning::catalog;
 use fabius_sql_syntax::plpgsql::tree::{LoopKind, Statement, StatementKind};
 use std::sync::Arc;
 
@@ -92,7 +93,7 @@ fn mark(
 
 /// A function as errors call it: `f(integer,text)`.
 pub(super) fn signature(definition: &Definition) -> Arc<str> {
-    let types = fabius_sql_meaning::catalog::input_types(&definition.parameters).map(ToString::to_string);
+    let types = catalog::input_types(&definition.parameters).map(ToString::to_string);
     match definition.name.name.as_str() {
         block @ crate::plpgsql::definition::BLOCK => block.into(),
         name => format!("{name}({})", types.collect::<Vec<_>>().join(",")).into(),

@@ -9,6 +9,7 @@ use crate::plpgsql::inline;
 use crate::plpgsql::{call, call::Argument};
 use fabius_program::syntax::diagnostic::Span;
 use fabius_program::syntax::tree::{self as program, BinaryOperator, Block};
+use fabius_sql_meaning::catalog::ParameterMode;
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_syntax::plpgsql::tree::{self, Into, Path, Query, Statement, StatementKind};
@@ -259,11 +260,7 @@ impl<'c> Compiler<'c> {
     /// Parameters that the body assigns to become variables.
     pub(super) fn copy_parameters(&mut self, root: &Scope<'_>, tree: &tree::Block, block: &mut Block) {
         let assigned = super::counting::assigned_names(&tree.statements);
-        let outputs = self
-            .definition
-            .parameters
-            .iter()
-            .filter(|p| p.mode == fabius_sql_meaning::catalog::ParameterMode::InOut);
+        let outputs = self.definition.parameters.iter().filter(|p| p.mode == ParameterMode::InOut);
         let outputs: Vec<&str> = outputs.map(|parameter| parameter.name.as_str()).collect();
         for (number, variable) in root.parameters().into_iter().enumerate() {
             let by_number = format!("${}", number + 1);

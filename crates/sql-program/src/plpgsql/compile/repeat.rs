@@ -12,6 +12,7 @@ use fabius_program::syntax::tree::{self as program, BinaryOperator as Op, Block,
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::parameter_types::ParameterTypes;
 use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_syntax::plpgsql::tree::Path;
 use fabius_sql_syntax::plpgsql::tree::{self, Expression, Loop, LoopKind, Query, Statement};
 use fabius_value::{DataType, Result, SqlState};
 use sqlparser::ast;
@@ -180,7 +181,7 @@ impl<'c> Compiler<'c> {
     fn array(
         &mut self,
         repeat: &Loop,
-        (target, array): (&fabius_sql_syntax::plpgsql::tree::Path, &Expression),
+        (target, array): (&Path, &Expression),
         flags: &Flags,
         scope: &Scope<'_>,
         block: &mut Block,
