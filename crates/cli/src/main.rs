@@ -6,19 +6,19 @@
 mod allocator;
 mod bench;
 mod checkpoint;
+#[cfg(feature = "serve")]
 mod cluster;
-mod cluster_certificates;
-mod cluster_client;
-mod cluster_demo;
-mod cluster_members;
 mod demo;
 mod explain;
 mod flash_sale;
 mod interrupt;
 mod log;
 mod message;
+#[cfg(not(feature = "serve"))]
+mod not_built;
 mod number;
 mod progress;
+#[cfg(feature = "serve")]
 mod serve;
 
 use clap::{Parser, Subcommand};
@@ -50,6 +50,7 @@ enum Command {
     /// A flash sale on a durable database: what laziness buys, and proof that nothing is lost
     Demo(demo::Demo),
     /// Serve a database to PostgreSQL clients
+    #[cfg(feature = "serve")]
     Serve(serve::Serve),
     /// Measure: list workloads, run one, reproduce a figure
     #[command(subcommand)]
@@ -60,8 +61,13 @@ enum Command {
     #[command(subcommand)]
     Log(log::Command),
     /// Databases of which several machines hold a copy
+    #[cfg(feature = "serve")]
     #[command(subcommand)]
     Cluster(cluster::Command),
+    /// What was not built
+    #[cfg(not(feature = "serve"))]
+    #[command(name = "serve", alias = "cluster", hide = true)]
+    NotBuilt(not_built::NotBuilt),
     /// Take a checkpoint: what opening replays, and the log to keep, begins there
     Checkpoint(checkpoint::Checkpoint),
 }
@@ -72,24 +78,34 @@ fn main() -> ExitCode {
     let interrupt = Interrupt::default();
     // The server has its own way to end; what only reads may end at once.
     match arguments.command {
+        #[cfg(feature = "serve")]
         Command::Cluster(cluster::Command::Demo(_)) => {
-            interrupt::handle(&interrupt, cluster_demo::INTERRUPTED)
+            interrupt::handle(&interrupt, cluster::demo::INTERRUPTED)
         }
+        #[cfg(feature = "serve")]
         Command::Cluster(cluster::Command::Add(_)) => {
-            interrupt::handle(&interrupt, cluster_members::INTERRUPTED)
+            interrupt::handle(&interrupt, cluster::members::INTERRUPTED)
         }
-        Command::Serve(_) | Command::Explain(_) | Command::Log(_) | Command::Cluster(_) => {}
+        #[cfg(feature = "serve")]
+        Command::Serve(_) | Command::Cluster(_) => {}
+        #[cfg(not(feature = "serve"))]
+        Command::NotBuilt(_) => {}
+        Command::Explain(_) | Command::Log(_) => {}
         Command::Demo(_) => interrupt::handle(&interrupt, demo::INTERRUPTED),
         Command::Bench(_) => interrupt::handle(&interrupt, bench::INTERRUPTED),
         Command::Checkpoint(_) => interrupt::handle(&interrupt, checkpoint::INTERRUPTED),
     }
     let outcome = match arguments.command {
+        #[cfg(feature = "serve")]
         Command::Serve(command) => serve::run(&command),
         Command::Demo(command) => demo::run(&command, &interrupt),
         Command::Bench(command) => bench::run(command, &interrupt),
         Command::Explain(command) => explain::run(&command),
         Command::Log(command) => log::run(&command),
+        #[cfg(feature = "serve")]
         Command::Cluster(command) => cluster::run(&command, &interrupt),
+        #[cfg(not(feature = "serve"))]
+        Command::NotBuilt(_) => not_built::refuse(),
         Command::Checkpoint(command) => checkpoint::run(&command, &interrupt),
     };
     match outcome {

@@ -49,6 +49,7 @@ mod meeting;
 mod member;
 mod opening;
 mod options;
+pub mod quantity;
 mod repair;
 pub mod session;
 mod signal;

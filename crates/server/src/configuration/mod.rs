@@ -7,7 +7,6 @@
 //! [`SETTINGS`] has a row for each: its name, what it means, how it is read and shown. Flags, variables, keys of the
 //! file and `--print-config` all come from there.
 
-pub mod quantity;
 mod settings;
 mod sources;
 

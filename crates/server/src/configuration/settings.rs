@@ -1,8 +1,8 @@
 //! Every setting, one row each.
 
-use super::quantity::{format_size, format_time, parse_size, parse_time};
 use super::{Configuration, LogFormat};
 use crate::logging;
+use fabius::quantity::{format_size, format_time, parse_size, parse_time};
 use fabius::{Durability, EngineKind, Replication};
 use fabius_value::{Error, Result, SqlState};
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};

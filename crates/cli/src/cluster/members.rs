@@ -1,6 +1,6 @@
 //! `fabius cluster status | add | remove | transfer`: who the members are, and changes of that, while calls go on.
 
-use crate::cluster_client::{ANSWER, failed, shown_by};
+use super::client::{ANSWER, failed, shown_by};
 use crate::message::out;
 use crate::progress::Line;
 use clap::Args;

@@ -1,7 +1,11 @@
 //! `fabius cluster ...`: databases of which several machines hold a copy.
 
+mod certificates;
+mod client;
+pub mod demo;
+pub mod members;
+
 use crate::message::out;
-use crate::{cluster_certificates, cluster_demo, cluster_members};
 use clap::{Args, Subcommand};
 use fabius::{Error, Member, Result, SqlState, identity, init_member, repair_member};
 use fabius_bench::interrupt::Interrupt;
@@ -15,19 +19,19 @@ pub enum Command {
     /// Make a directory that of a node of a new cluster
     Init(Init),
     /// How the nodes stand, and who the members are
-    Status(cluster_members::Status),
+    Status(members::Status),
     /// Let a node in while calls go on, and give it a vote once it follows
-    Add(cluster_members::Add),
+    Add(members::Add),
     /// Remove a node
-    Remove(cluster_members::Remove),
+    Remove(members::Remove),
     /// Hand the lead to a node
-    Transfer(cluster_members::Transfer),
+    Transfer(members::Transfer),
     /// Have a damaged node begin anew, filled by the others; `serve` does so by itself where it finds damage
     Repair(Repair),
     /// Make the certificates by which nodes of different machines know each other
-    Certificates(cluster_certificates::Make),
+    Certificates(certificates::Make),
     /// Three nodes on this machine: the leader is killed, the next one cut off, and nothing is lost
-    Demo(cluster_demo::Demo),
+    Demo(demo::Demo),
 }
 
 /// `fabius cluster init ...`
@@ -76,13 +80,13 @@ pub struct Init {
 pub fn run(command: &Command, interrupt: &Interrupt) -> Result<ExitCode> {
     match command {
         Command::Init(arguments) => init(arguments),
-        Command::Status(arguments) => cluster_members::status(arguments),
-        Command::Add(arguments) => cluster_members::add(arguments, interrupt),
-        Command::Remove(arguments) => cluster_members::remove(arguments),
-        Command::Transfer(arguments) => cluster_members::transfer(arguments),
+        Command::Status(arguments) => members::status(arguments),
+        Command::Add(arguments) => members::add(arguments, interrupt),
+        Command::Remove(arguments) => members::remove(arguments),
+        Command::Transfer(arguments) => members::transfer(arguments),
         Command::Repair(arguments) => repair(&arguments.dir),
-        Command::Certificates(arguments) => cluster_certificates::run(arguments),
-        Command::Demo(arguments) => cluster_demo::run(arguments, interrupt),
+        Command::Certificates(arguments) => certificates::run(arguments),
+        Command::Demo(arguments) => demo::run(arguments, interrupt),
     }
 }
 

@@ -4,7 +4,7 @@
 mod customers;
 mod proof;
 
-use crate::cluster_client::{ANSWER, connect, failed, shown_by};
+use crate::cluster::client::{ANSWER, connect, failed, shown_by};
 use crate::message::out;
 use crate::number::{real, whole};
 use clap::Args;
