@@ -93,6 +93,8 @@ pub enum Fate {
     New,
     /// Deleted, or what they were before a change.
     Gone,
+    /// Their keys changed, and those that refer to them are to be changed too: the values before, then the new ones.
+    Changed,
 }
 
 /// A list of values that a program gives back: of columns that refer to a row that is not there, if they are of a new

@@ -1,9 +1,10 @@
 //! Names to objects, along the `search_path`.
 
-use super::{Catalog, Function, ObjectName, Sequence, Table, View};
+use super::{Catalog, Function, ObjectName, Sequence, Table, Until, View};
 use fabius_sql_syntax::tokens::Tokens;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The schema of temporary tables: each connection has its own.
@@ -104,9 +105,26 @@ impl Catalog {
         }
     }
 
-    /// Whether a constraint is checked when the transaction ends whose catalog this is.
-    pub fn defers(&self, table: &Table, constraint: &str) -> bool {
-        !self.deferred.is_empty() && self.deferred.contains(&(table.oid, constraint.to_string()))
+    /// How long what a reference asks for waits, if it does.
+    pub fn waits(&self, table: &Table, constraint: &str) -> Option<Until> {
+        let waiting = Some(&self.waiting).filter(|waiting| !waiting.is_empty())?;
+        waiting.get(&(table.oid, constraint.to_string())).copied()
+    }
+
+    /// The tables whose rows change with those of a table: what `CASCADE`, `SET NULL` and `SET DEFAULT` lead to.
+    pub fn followers<'c>(&'c self, table: &'c ObjectName) -> BTreeSet<&'c ObjectName> {
+        let mut all = BTreeSet::new();
+        let mut open = vec![table];
+        while let Some(next) = open.pop() {
+            let children = self.tables.values().filter(|child| {
+                child
+                    .foreign_keys
+                    .iter()
+                    .any(|key| key.parent == *next && (key.on_delete.acts() || key.on_update.acts()))
+            });
+            open.extend(children.map(|child| &child.name).filter(|name| all.insert(*name)));
+        }
+        all
     }
 
     /// The relation that has exactly this name.

@@ -22,7 +22,7 @@ pub use fabius_sql_syntax::command::Identity;
 use fabius_sql_syntax::identifier::quote_qualified;
 pub use fabius_sql_syntax::object_name::ObjectName;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// An object's number, as `pg_class.oid`.
@@ -59,8 +59,8 @@ pub struct Catalog {
     pub extensions: BTreeMap<String, Oid>,
     /// Constraints that can be deferred, and whether they are from the beginning.
     pub deferrable: BTreeMap<ConstraintId, bool>,
-    /// Those among them that are checked when the transaction ends, whose catalog this is.
-    pub deferred: BTreeSet<ConstraintId>,
+    /// References whose checks and actions wait, for the transaction or the statement whose catalog this is.
+    pub waiting: BTreeMap<ConstraintId, Until>,
 }
 
 /// A constraint: its table's number, and its name.
@@ -314,6 +314,15 @@ pub enum Deferral {
     InitiallyDeferred,
 }
 
+/// How long what a reference asks for waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Until {
+    /// Checks and actions wait until all parts of a statement have run.
+    Statement,
+    /// Checks wait until the transaction ends.
+    Transaction,
+}
+
 impl Deferral {
     fn is_default(&self) -> bool {
         *self == Deferral::default()
@@ -334,6 +343,16 @@ pub enum ReferentialAction {
     SetDefault,
     /// `RESTRICT`: refused at once.
     Restrict,
+}
+
+impl ReferentialAction {
+    /// Whether it changes rows, and does not refuse.
+    pub fn acts(self) -> bool {
+        matches!(
+            self,
+            ReferentialAction::Cascade | ReferentialAction::SetNull | ReferentialAction::SetDefault
+        )
+    }
 }
 
 /// A view.

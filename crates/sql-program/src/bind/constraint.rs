@@ -9,7 +9,7 @@ use super::tree;
 use crate::lowered::Fate;
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::{Expression, Scan};
-use fabius_sql_meaning::catalog::{ForeignKey, ReferentialAction, Table};
+use fabius_sql_meaning::catalog::{ForeignKey, ReferentialAction, Table, Until};
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_value::DataType;
 use std::sync::Arc;
@@ -135,7 +135,7 @@ impl Binder<'_> {
         }
         ways.push(self.row_exists(&parent, &by_column)?);
         let holds = tree::any(ways);
-        if self.catalog.defers(table, &key.name) {
+        if self.catalog.waits(table, &key.name).is_some() {
             let values = settled.into_iter().map(|value| value.expression).collect();
             return self.doubt(table, key, Fate::New, (tree::not(holds), values));
         }
@@ -187,19 +187,23 @@ impl Binder<'_> {
     pub(super) fn before_delete(&mut self, table: &Arc<Table>, old: &[Bound]) -> Bind<()> {
         for (child, key) in self.referrers(table) {
             let columns = self.referred_columns(table, &child, &key, old)?;
-            match key.on_delete {
-                ReferentialAction::NoAction if self.catalog.defers(&child, &key.name) => {
+            match (key.on_delete, self.catalog.waits(&child, &key.name)) {
+                (action, Some(Until::Statement)) if action.acts() => {
+                    self.postpone(&child, &key, Fate::Gone, &columns)?;
+                }
+                (ReferentialAction::NoAction, Some(_))
+                | (ReferentialAction::Restrict, Some(Until::Statement)) => {
                     self.doubt_referring(&child, &key, &columns)?;
                 }
-                ReferentialAction::Restrict => self.refuse(table, &child, &key, &columns)?,
-                ReferentialAction::NoAction => {
+                (ReferentialAction::Restrict, _) => self.refuse(table, &child, &key, &columns)?,
+                (ReferentialAction::NoAction, None) => {
                     let values = || columns.iter().map(|(_, value)| value.clone()).collect();
                     let waits = child.name == table.name && self.keeps_own(&key, Fate::Gone, values());
                     if !waits {
                         self.refuse(table, &child, &key, &columns)?;
                     }
                 }
-                action => self.follow((table, &child), &key, &columns, (action, None))?,
+                (action, _) => self.follow((table, &child), &key, &columns, (action, None))?,
             }
         }
         Ok(())
@@ -273,7 +277,10 @@ impl Binder<'_> {
         old: &[Bound],
     ) -> Bind<()> {
         let columns = self.referred_columns(table, child, key, old)?;
-        match key.on_update == ReferentialAction::NoAction && self.catalog.defers(child, &key.name) {
+        let waits = self.catalog.waits(child, &key.name);
+        match waits
+            .is_some_and(|until| key.on_update == ReferentialAction::NoAction || until == Until::Statement)
+        {
             true => self.doubt_referring(child, key, &columns),
             false => self.refuse(table, child, key, &columns),
         }

@@ -4,6 +4,9 @@
 //! A program looks when it writes a row, as always. What holds then holds at the end, unless a later statement, which
 //! looks as well, hurts it. So a program gives back only the values that do not hold: its transaction keeps them, and
 //! looks once more when it ends.
+//!
+//! Where a statement has several parts that write (`WITH`), all that references ask for, `CASCADE` too, waits until they
+//! have run: none sees what another has set off.
 
 use super::binder::Binder;
 use super::constraint::place;
@@ -24,7 +27,11 @@ impl Binder<'_> {
         (fails, values): (Expression, Vec<Expression>),
     ) -> Bind<()> {
         let number = child.foreign_keys.iter().position(|other| other.name == key.name).unwrap_or_default();
-        let fate = if of == Fate::New { "new" } else { "gone" };
+        let fate = match of {
+            Fate::New => "new",
+            Fate::Gone => "gone",
+            Fate::Changed => "changed",
+        };
         let list = format!("doubtful_{}_{number}_{fate}", child.oid);
         let append = tree::append(&list, values);
         self.emit(tree::when(fails, vec![append], None));
@@ -43,6 +50,18 @@ impl Binder<'_> {
         let referred = self.row_exists(child, columns)?;
         let values = columns.iter().map(|(_, value)| value.clone()).collect();
         self.doubt(child, key, Fate::Gone, (referred, values))
+    }
+
+    /// Keeps what `CASCADE`, `SET NULL` or `SET DEFAULT` is about until all parts of the statement have run.
+    pub(super) fn postpone(
+        &mut self,
+        child: &Table,
+        key: &ForeignKey,
+        of: Fate,
+        columns: &[(String, Expression)],
+    ) -> Bind<()> {
+        let values = columns.iter().map(|(_, value)| value.clone()).collect();
+        self.doubt(child, key, of, (tree::boolean(true), values))
     }
 
     /// The lists of what is doubtful, as the last results of the program.
@@ -64,7 +83,9 @@ impl Binder<'_> {
         };
         let key = table.foreign_keys.iter().find(|key| key.name == doubtful.constraint);
         let mut fields = Vec::new();
-        for (at, column) in key.iter().flat_map(|key| &key.columns).enumerate() {
+        let columns = || key.iter().flat_map(|key| &key.columns);
+        let new = columns().filter(|_| doubtful.of == Fate::Changed);
+        for (at, column) in columns().chain(new).enumerate() {
             let sql_type = &table.columns[place(table, column)?].sql_type;
             fields.push(tree::field(&format!("d{}", at + 1), held(sql_type), true));
         }

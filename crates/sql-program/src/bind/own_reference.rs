@@ -18,7 +18,7 @@ impl Binder<'_> {
     pub(super) fn await_own(&mut self, table: &Table, of: Fate) -> Bind<()> {
         for key in &table.foreign_keys {
             let waits = of == Fate::New || key.on_delete == ReferentialAction::NoAction;
-            if key.parent != table.name || !waits || self.catalog.defers(table, &key.name) {
+            if key.parent != table.name || !waits || self.catalog.waits(table, &key.name).is_some() {
                 continue;
             }
             let list = self.name("own");

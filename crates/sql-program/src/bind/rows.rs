@@ -264,7 +264,7 @@ impl<'a> Binder<'a> {
             };
             match of {
                 Fate::Gone => binder.with_circle(rows.table, of_each)?,
-                Fate::New => of_each(binder)?,
+                Fate::New | Fate::Changed => of_each(binder)?,
             }
             binder.check_own(rows.table)?;
             if let Some(touched) = touched {

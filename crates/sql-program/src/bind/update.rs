@@ -10,11 +10,11 @@ use super::scope::{Relation, Row};
 use super::stop::{Bind, Place, beyond, wrong};
 use super::tree;
 use super::write::Afterwards;
+use crate::lowered::Fate;
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::Expression;
 use fabius_sql_meaning::analysis::row_of;
-use fabius_sql_meaning::catalog::Column;
-use fabius_sql_meaning::catalog::{ReferentialAction, Table, folded};
+use fabius_sql_meaning::catalog::{Column, ReferentialAction, Table, Until, folded};
 use fabius_sql_syntax::tokens::Tokens;
 use fabius_sql_syntax::written::written;
 use fabius_value::Value;
@@ -318,10 +318,12 @@ impl<'a> Binder<'a> {
                 ReferentialAction::NoAction | ReferentialAction::Restrict => {
                     binder.refuse_change(table, &child, &key, old)
                 }
-                action if child.name == table.name => {
-                    let _ = action;
-                    beyond("a changed key that the same table refers to")
+                _ if binder.catalog.waits(&child, &key.name) == Some(Until::Statement) => {
+                    let mut columns = binder.referred_columns(table, &child, &key, old)?;
+                    columns.extend(binder.referred_columns(table, &child, &key, new)?);
+                    binder.postpone(&child, &key, Fate::Changed, &columns)
                 }
+                _ if child.name == table.name => beyond("a changed key that the same table refers to"),
                 action => {
                     let columns = binder.referred_columns(table, &child, &key, old)?;
                     let new = (action == ReferentialAction::Cascade).then_some(values.as_slice());

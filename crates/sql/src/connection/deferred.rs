@@ -6,7 +6,9 @@
 //! ```
 
 use super::{Connection, OpenTransaction};
-use fabius_sql_meaning::catalog::{Catalog, ConstraintId, ForeignKey, Table, parts};
+use fabius_sql_meaning::catalog::{
+    Catalog, ConstraintId, ForeignKey, ReferentialAction, Table, Until, parts,
+};
 use fabius_sql_meaning::type_rules::without_modifiers;
 use fabius_sql_program::lowered::{Fate, Lowered};
 use fabius_sql_syntax::written::{quoted, quoted_object};
@@ -22,6 +24,8 @@ const SINGLE: usize = 1000;
 pub(super) struct ConstraintModes {
     all: Option<bool>,
     each: BTreeMap<ConstraintId, bool>,
+    /// Those that wait until all parts of the running statement have run.
+    postponed: BTreeSet<ConstraintId>,
 }
 
 /// A reference that did not hold when a statement was over.
@@ -29,22 +33,38 @@ pub(super) struct ConstraintModes {
 pub(crate) struct Doubt {
     constraint: ConstraintId,
     of: Fate,
-    /// Values of the referring columns.
+    /// Values of the referring columns; of those that are to change with a key, the new ones behind them.
     values: Vec<Value>,
 }
 
-impl ConstraintModes {
-    /// The constraints of a catalog that are deferred.
-    pub fn deferred(&self, catalog: &Catalog) -> BTreeSet<ConstraintId> {
-        let is_deferred = |(id, initially): &(&ConstraintId, &bool)| {
-            self.each.get(id).copied().or(self.all).unwrap_or(**initially)
+impl Doubt {
+    /// What the reference does to the rows that refer to what is gone or has changed.
+    fn action(&self, key: &ForeignKey) -> Option<ReferentialAction> {
+        let action = match self.of {
+            Fate::New => return None,
+            Fate::Gone => key.on_delete,
+            Fate::Changed => key.on_update,
         };
-        catalog.deferrable.iter().filter(is_deferred).map(|(id, _)| id.clone()).collect()
+        Some(action).filter(|action| action.acts())
+    }
+}
+
+impl ConstraintModes {
+    /// The constraints of a catalog that wait.
+    pub fn waiting(&self, catalog: &Catalog) -> BTreeMap<ConstraintId, Until> {
+        let deferred = catalog.deferrable.keys().filter(|id| self.defers(catalog, id));
+        let deferred = deferred.map(|id| (id.clone(), Until::Transaction));
+        deferred.chain(self.postponed.iter().map(|id| (id.clone(), Until::Statement))).collect()
+    }
+
+    fn defers(&self, catalog: &Catalog, id: &ConstraintId) -> bool {
+        let said = self.each.get(id).copied().or(self.all);
+        catalog.deferrable.get(id).is_some_and(|initially| said.unwrap_or(*initially))
     }
 
     fn set(&mut self, named: Option<Vec<ConstraintId>>, is_deferred: bool) {
         match named {
-            None => *self = ConstraintModes { all: Some(is_deferred), each: BTreeMap::new() },
+            None => *self = ConstraintModes { all: Some(is_deferred), ..ConstraintModes::default() },
             Some(named) => self.each.extend(named.into_iter().map(|id| (id, is_deferred))),
         }
     }
@@ -94,6 +114,75 @@ impl Connection {
 
     pub(super) fn has_doubts(&self) -> bool {
         self.transaction.as_ref().is_some_and(|open| !open.doubts.is_empty())
+    }
+
+    /// Lets references wait until [`Connection::end_postponing`]. Does nothing within a statement in which some do.
+    pub(super) fn postpone(&mut self, references: BTreeSet<ConstraintId>) -> bool {
+        let open = self.transaction.as_mut().filter(|open| open.constraint_modes.postponed.is_empty());
+        let Some(open) = open.filter(|_| !references.is_empty()) else { return false };
+        open.constraint_modes.postponed = references;
+        self.catalog = None;
+        true
+    }
+
+    /// Does what the references ask for that have waited until all parts of a statement had run; nothing if one failed.
+    ///
+    /// # Errors
+    /// `23503`, and whatever changing the rows gives that refer to others.
+    pub(super) async fn end_postponing(&mut self, have_run: bool) -> Result<()> {
+        let Some(open) = &mut self.transaction else { return Ok(()) };
+        let postponed = std::mem::take(&mut open.constraint_modes.postponed);
+        self.catalog = None;
+        if !have_run || open.doubts.is_empty() {
+            return Ok(());
+        }
+        let catalog = self.catalog();
+        let mut acting = Vec::new();
+        for (oid, name) in &postponed {
+            let table = catalog.tables.values().find(|table| table.oid == *oid);
+            let key = table
+                .and_then(|table| Some((table, table.foreign_keys.iter().find(|key| key.name == *name)?)));
+            let Some((table, key)) = key else { continue };
+            let is_it = |doubt: &mut Doubt| doubt.constraint.0 == *oid && doubt.constraint.1 == *name;
+            let Some(open) = &mut self.transaction else { return Ok(()) };
+            acting.extend(
+                open.doubts
+                    .extract_if(.., |doubt| is_it(doubt) && doubt.action(key).is_some())
+                    .map(|doubt| (table.clone(), key.clone(), doubt)),
+            );
+        }
+        for (table, key, doubt) in acting {
+            Box::pin(self.act(&table, &key, &doubt)).await?;
+        }
+        let modes = self.transaction.as_ref().map(|open| open.constraint_modes.clone()).unwrap_or_default();
+        self.settle_doubts(|id| postponed.contains(id) && !modes.defers(&catalog, id)).await
+    }
+
+    /// `CASCADE`, `SET NULL` and `SET DEFAULT`, for the rows that refer to one that is gone or has another key.
+    async fn act(&mut self, table: &Table, key: &ForeignKey, doubt: &Doubt) -> Result<()> {
+        let Some(action) = doubt.action(key) else { return Ok(()) };
+        let (count, child) = (key.columns.len(), quoted_object(&table.name));
+        let each = |write: &dyn Fn(usize, String) -> String, between: &str| {
+            let columns = key.columns.iter().enumerate();
+            columns.map(|(at, column)| write(at + 1, quoted(column))).collect::<Vec<_>>().join(between)
+        };
+        let is_meant = each(&|at, column| format!("{column} = ${at}"), " AND ");
+        let set = |value: &dyn Fn(usize) -> String| {
+            let set = each(&|at, column| format!("{column} = {}", value(at)), ", ");
+            format!("UPDATE {child} SET {set} WHERE {is_meant}")
+        };
+        let text = match action {
+            ReferentialAction::Cascade if doubt.of == Fate::Gone => {
+                format!("DELETE FROM {child} WHERE {is_meant}")
+            }
+            ReferentialAction::Cascade => set(&|at| format!("${}", count + at)),
+            ReferentialAction::SetDefault => set(&|_| "DEFAULT".to_string()),
+            _ => set(&|_| "NULL".to_string()),
+        };
+        let types = key.columns.iter().filter_map(|own| table.column(own));
+        let types: Vec<_> = types.map(|column| without_modifiers(&column.sql_type)).collect();
+        let types: Vec<_> = types.iter().chain(&types).take(doubt.values.len()).cloned().collect();
+        self.query_rows(&text, &types, &doubt.values).await.map(|_| ())
     }
 
     /// Looks once more at what did not hold.

@@ -343,16 +343,18 @@ impl Connection {
         let mut shared = self.database.catalog(self.within(), &path);
         let changes = self.transaction.as_ref().map(|open| open.changes.as_slice()).unwrap_or_default();
         let catalog = if changes.is_empty() && self.temporary.is_empty() {
-            if let Some(open) = self.transaction.as_ref().filter(|_| !shared.deferrable.is_empty()) {
-                let deferred = open.constraint_modes.deferred(&shared);
-                shared = self.database.catalog_deferring(self.within(), &path, deferred);
+            if let Some(open) = &self.transaction {
+                let waiting = open.constraint_modes.waiting(&shared);
+                if !waiting.is_empty() {
+                    shared = self.database.catalog_with(self.within(), &path, waiting);
+                }
             }
             shared
         } else {
             let mut own = (*shared).clone();
             self.temporary.iter().chain(changes).for_each(|change| own.apply(change));
             if let Some(open) = &self.transaction {
-                own.deferred = open.constraint_modes.deferred(&own);
+                own.waiting = open.constraint_modes.waiting(&own);
             }
             own.version = self.database.new_version();
             Arc::new(own)

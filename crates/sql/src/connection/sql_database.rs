@@ -8,10 +8,10 @@ use crate::sequence::{self, Sequences};
 use fabius::{Allowance, Database, Statement};
 use fabius_sql_meaning::catalog::Sequence;
 use fabius_sql_meaning::catalog::store::{self, Catalogs, Change, MAIN_DATABASE, Object};
-use fabius_sql_meaning::catalog::{Catalog, ConstraintId, Oid};
+use fabius_sql_meaning::catalog::{Catalog, ConstraintId, Oid, Until};
 use fabius_value::{Error, Result, SqlState};
 use parking_lot::{Mutex, RwLock};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{
     AtomicI32, AtomicI64, AtomicU32, AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
@@ -92,7 +92,7 @@ struct Shared {
     /// The database's name, unless it is the main one.
     name: Option<String>,
     committed: Arc<Catalog>,
-    along: HashMap<(Vec<String>, BTreeSet<ConstraintId>), Arc<Catalog>>,
+    along: HashMap<(Vec<String>, BTreeMap<ConstraintId, Until>), Arc<Catalog>>,
 }
 
 /// Names by which clients that do not know better mean the main database.
@@ -257,25 +257,26 @@ impl SqlDatabase {
 
     /// A database's committed catalog along a search path.
     pub(crate) fn catalog(&self, database: Oid, search_path: &[String]) -> Arc<Catalog> {
-        self.catalog_deferring(database, search_path, BTreeSet::new())
+        self.catalog_with(database, search_path, BTreeMap::new())
     }
 
-    /// A database's committed catalog along a search path, for transactions in which these constraints are deferred.
+    /// A database's committed catalog along a search path, for transactions or statements in which these constraints
+    /// wait.
     /// There is nothing in it if the database is gone.
-    pub(super) fn catalog_deferring(
+    pub(super) fn catalog_with(
         &self,
         database: Oid,
         search_path: &[String],
-        deferred: BTreeSet<ConstraintId>,
+        waiting: BTreeMap<ConstraintId, Until>,
     ) -> Arc<Catalog> {
         let gone = || Arc::new(Catalog { version: self.new_version(), ..Catalog::of(database) });
         let key = {
             let catalogs = self.catalogs.read();
             let Some(shared) = catalogs.get(&database) else { return gone() };
-            if shared.committed.search_path == search_path && deferred.is_empty() {
+            if shared.committed.search_path == search_path && waiting.is_empty() {
                 return shared.committed.clone();
             }
-            let key = (search_path.to_vec(), deferred);
+            let key = (search_path.to_vec(), waiting);
             if let Some(found) = shared.along.get(&key) {
                 return found.clone();
             }
@@ -286,10 +287,10 @@ impl SqlDatabase {
         let catalog = Arc::new(Catalog {
             version: self.new_version(),
             search_path: search_path.to_vec(),
-            deferred: key.1.clone(),
+            waiting: key.1.clone(),
             ..(*shared.committed).clone()
         });
-        // Connections with paths and deferred constraints of their own, at most.
+        // Connections with paths and waiting constraints of their own, at most.
         if shared.along.len() >= 1000 {
             shared.along.clear();
         }

@@ -16,7 +16,7 @@ use super::plan::{Body, Plan, WithWrites};
 use super::result::rows_response;
 use super::{Connection, Response, written_rows};
 use fabius::Database;
-use fabius_sql_meaning::catalog::{Catalog, ObjectName};
+use fabius_sql_meaning::catalog::{Catalog, ConstraintId, ForeignKey, ObjectName, Table};
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::session_facts::SessionFacts;
 use fabius_sql_meaning::sql_type::SqlType;
@@ -27,6 +27,7 @@ use fabius_sql_syntax::written::{written, written_ident};
 use fabius_value::{Error, Result, SqlState, Value};
 use futures::TryStreamExt;
 use sqlparser::ast;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Rows that a part may return.
@@ -122,6 +123,29 @@ impl WithWrites {
             written_rows::leave(&mut query.body, target, written)?;
         }
         Ok(query)
+    }
+
+    /// The references that wait until all parts have run: those between tables that are written, and those that would
+    /// change a table that the statement names.
+    fn references(&self, catalog: &Catalog) -> BTreeSet<ConstraintId> {
+        let written: BTreeSet<&ObjectName> =
+            self.targets.iter().flatten().map(|target| &target.table).collect();
+        let children = catalog.tables.values().filter(|child| !child.foreign_keys.is_empty());
+        let keys = children.flat_map(|child| child.foreign_keys.iter().map(move |key| (child, key)));
+        let mut keys = keys.filter(|(_, key)| written.contains(&key.parent)).peekable();
+        if keys.peek().is_none() {
+            return BTreeSet::new();
+        }
+        let named = written_rows::named_tables(catalog, &self.query);
+        let is_meant =
+            |(child, key): &(&Arc<Table>, &ForeignKey)| match key.on_delete.acts() || key.on_update.acts() {
+                true => named.as_ref().is_none_or(|named| {
+                    named.contains(&child.name)
+                        || catalog.followers(&child.name).into_iter().any(|name| named.contains(name))
+                }),
+                false => written.contains(&child.name),
+            };
+        keys.filter(is_meant).map(|(child, key)| (child.oid, key.name.clone())).collect()
     }
 
     /// A part's columns without those of keys that it gives for parts behind it.
@@ -244,7 +268,13 @@ impl Connection {
         parameters: &[Value],
     ) -> Result<Response> {
         let is_alone = self.begin_alone();
-        let outcome = self.perform_parts(all, parameters).await;
+        let references = all.references(&self.catalog());
+        let postpones = self.postpone(references);
+        let mut outcome = self.perform_parts(all, parameters).await;
+        if postpones {
+            let ended = self.end_postponing(outcome.is_ok()).await;
+            outcome = outcome.and_then(|response| ended.map(|()| response));
+        }
         self.end_alone(is_alone, outcome).await
     }
 

@@ -16,6 +16,7 @@ use fabius_sql_syntax::part;
 use fabius_sql_syntax::tokens::Tokens;
 use fabius_value::{Error, Result, SqlState, Value};
 use sqlparser::ast;
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 /// The table that a part of a statement writes.
@@ -116,6 +117,20 @@ pub(super) fn written_tables(catalog: &Catalog, query: &ast::Query) -> Vec<Objec
     let commons = query.with.iter_mut().flat_map(|with| &mut with.cte_tables);
     let bodies = commons.map(|common| &mut common.query.body).chain([&mut query.body]);
     bodies.filter_map(|body| Some(Target::of(catalog, body)?.table)).collect()
+}
+
+/// The tables that a query names; `None` if it names a view, which may name any.
+pub(super) fn named_tables(catalog: &Catalog, query: &ast::Query) -> Option<BTreeSet<ObjectName>> {
+    let mut all = BTreeSet::new();
+    let views = ast::visit_relations(query, |name| match catalog.relation(name) {
+        Ok(Some(Relation::View(_))) => ControlFlow::Break(()),
+        Ok(Some(Relation::Table(table))) => {
+            all.insert(table.name.clone());
+            ControlFlow::Continue(())
+        }
+        _ => ControlFlow::Continue(()),
+    });
+    views.is_continue().then_some(all)
 }
 
 /// The tables that the parts of a statement write, one for each part. Parts whose rows others would write too return
