@@ -93,6 +93,8 @@ pub enum Fate {
     New,
     /// Deleted, or what they were before a change.
     Gone,
+    /// Deleted, and those that refer to them are to follow.
+    Deleted,
     /// Their keys changed, and those that refer to them are to be changed too: the values before, then the new ones.
     Changed,
 }

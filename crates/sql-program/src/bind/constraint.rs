@@ -189,7 +189,7 @@ impl Binder<'_> {
             let columns = self.referred_columns(table, &child, &key, old)?;
             match (key.on_delete, self.catalog.waits(&child, &key.name)) {
                 (action, Some(Until::Statement)) if action.acts() => {
-                    self.postpone(&child, &key, Fate::Gone, &columns)?;
+                    self.postpone(&child, &key, Fate::Deleted, &columns)?;
                 }
                 (ReferentialAction::NoAction, Some(_))
                 | (ReferentialAction::Restrict, Some(Until::Statement)) => {

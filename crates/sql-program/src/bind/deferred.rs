@@ -30,6 +30,7 @@ impl Binder<'_> {
         let fate = match of {
             Fate::New => "new",
             Fate::Gone => "gone",
+            Fate::Deleted => "deleted",
             Fate::Changed => "changed",
         };
         let list = format!("doubtful_{}_{number}_{fate}", child.oid);

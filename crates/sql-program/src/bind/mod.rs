@@ -25,7 +25,7 @@
 //! | `row_body` | what is done for their rows, and what is known of them |
 //! | `array`, `list`, `virtual_relation` | arrays as lists; rows that are computed |
 //! | `table_function` | functions of the catalog |
-//! | `write`, `insert`, `conflict`, `update`, `delete` | writes |
+//! | `write`, `insert`, `conflict`, `update`, `key_change`, `delete` | writes |
 //! | `constraint`, `own_reference`, `deferred` | CHECK and REFERENCES, of a table to itself, until a transaction ends |
 //! | `cascade`, `generated` | what is done to rows that refer to others; generated columns |
 //! | `lowering` | a whole statement as a program |
@@ -57,6 +57,7 @@ mod generated;
 mod held;
 mod inputs;
 mod insert;
+mod key_change;
 mod list;
 mod lookup;
 mod lowering;

@@ -6,6 +6,7 @@
 use super::binder::Binder;
 use super::bound::Bound;
 use super::insert::{Target, Touched};
+use super::key_change::Moving;
 use super::row_body::Gathered;
 use super::scope::{Relation, key_types};
 use super::stop::{Bind, Stop};
@@ -142,36 +143,38 @@ impl<'a> Binder<'a> {
             rows,
             "INSERT",
             source,
-            |binder, after, each| {
-                let mut values = Vec::new();
-                for at in 0..rows.columns.len() {
-                    values.push(binder.given_value(rows, at, field(each, at))?);
-                }
-                let mut columns = rows.columns.to_vec();
-                for (at, (column, _)) in counted.iter().enumerate() {
-                    let Some(column) = column else { continue };
-                    columns.push(*column);
-                    let definition = &rows.table.columns[*column];
-                    let number =
-                        Bound::computed(field(each, rows.columns.len() + at), SqlType::BigInt, false);
-                    values.push(binder.stored(number, &definition.name, &definition.sql_type)?);
-                }
-                let numbered = columns.len();
-                let mut target = Target {
-                    table: rows.table.clone(),
-                    alias: rows.alias.clone(),
-                    columns,
-                    named: true,
-                    conflict: rows.conflict,
-                    touched,
-                    after,
-                };
-                binder.in_list = Some((each.to_string(), numbered));
-                let inserted = binder.insert_row(&mut target, values);
-                binder.in_list = None;
-                inserted
+            |binder, after| {
+                binder.second_pass(&list, |binder, each| {
+                    let mut values = Vec::new();
+                    for at in 0..rows.columns.len() {
+                        values.push(binder.given_value(rows, at, field(each, at))?);
+                    }
+                    let mut columns = rows.columns.to_vec();
+                    for (at, (column, _)) in counted.iter().enumerate() {
+                        let Some(column) = column else { continue };
+                        columns.push(*column);
+                        let definition = &rows.table.columns[*column];
+                        let number =
+                            Bound::computed(field(each, rows.columns.len() + at), SqlType::BigInt, false);
+                        values.push(binder.stored(number, &definition.name, &definition.sql_type)?);
+                    }
+                    let numbered = columns.len();
+                    let mut target = Target {
+                        table: rows.table.clone(),
+                        alias: rows.alias.clone(),
+                        columns,
+                        named: true,
+                        conflict: rows.conflict,
+                        touched,
+                        after,
+                    };
+                    binder.in_list = Some((each.to_string(), numbered));
+                    let inserted = binder.insert_row(&mut target, values);
+                    binder.in_list = None;
+                    inserted
+                })
             },
-            (&list, written),
+            written,
         )
     }
 
@@ -180,34 +183,48 @@ impl<'a> Binder<'a> {
         let keys = key_types(rows.table);
         let width = keys.len();
         let key_names = Relation::key_columns(rows.table);
-        if rows.columns.iter().any(|at| key_names.contains(&rows.table.columns[*at].name)) {
-            return super::stop::beyond("a primary key changed by computed rows");
-        }
+        let moves = rows.columns.iter().any(|at| key_names.contains(&rows.table.columns[*at].name));
         let types = keys.into_iter().map(|data_type| (data_type, false));
         let list =
             self.given_list(types.chain(rows.types.iter().map(|sql_type| (given_type(sql_type), true))));
+        let key = |each: &str| -> Vec<Expression> { (0..width).map(|at| field(each, at)).collect() };
+        let assignments = |binder: &mut Binder<'a>, each: &str| {
+            let values = rows.columns.iter().enumerate();
+            values
+                .map(|(at, column)| Ok((*column, binder.given_value(rows, at, field(each, width + at))?)))
+                .collect()
+        };
+        let (table, alias) = (rows.table, rows.alias.clone());
+        if moves {
+            let moving = Moving { table, list: &list, alias, key: &key, assignments: &assignments };
+            return self.finish_rows(
+                rows,
+                "UPDATE",
+                source,
+                |binder, mut after| binder.move_rows(&moving, &mut after),
+                None,
+            );
+        }
         self.finish_rows(
             rows,
             "UPDATE",
             source,
-            |binder, mut after, each| {
-                let key: Vec<Expression> = (0..width).map(|at| field(each, at)).collect();
-                let relation = Binder::keyed(rows.table, rows.alias.clone(), key.clone());
-                let mut assignments = Vec::new();
-                for (at, column) in rows.columns.iter().enumerate() {
-                    assignments.push((*column, binder.given_value(rows, at, field(each, width + at))?));
-                }
-                let (block, ()) = binder.nested(|binder| {
-                    binder.with_scope(vec![relation.clone()], |binder| {
-                        binder.change_row(rows.table, &relation, assignments, false)?;
-                        binder.afterwards(&mut after)
-                    })
-                })?;
-                let row = tree::keyed_row(&rows.table.storage, key);
-                binder.emit(tree::when(tree::exists(row), block, None));
-                Ok(())
+            |binder, mut after| {
+                binder.second_pass(&list, |binder, each| {
+                    let relation = Binder::keyed(table, alias, key(each));
+                    let assignments = assignments(binder, each)?;
+                    let (block, ()) = binder.nested(|binder| {
+                        binder.with_scope(vec![relation.clone()], |binder| {
+                            binder.change_row(table, &relation, assignments, false)?;
+                            binder.afterwards(&mut after)
+                        })
+                    })?;
+                    let row = tree::keyed_row(&table.storage, key(each));
+                    binder.emit(tree::when(tree::exists(row), block, None));
+                    Ok(())
+                })
             },
-            (&list, None),
+            None,
         )
     }
 
@@ -220,51 +237,47 @@ impl<'a> Binder<'a> {
             rows,
             "DELETE",
             source,
-            |binder, mut after, each| {
-                let key: Vec<Expression> = (0..width).map(|at| field(each, at)).collect();
-                let relation = Binder::keyed(rows.table, rows.alias.clone(), key.clone());
-                let (block, ()) = binder.nested(|binder| {
-                    binder.with_scope(vec![relation.clone()], |binder| {
-                        binder.delete_row(rows.table, &relation, &mut after)
-                    })
-                })?;
-                let row = tree::keyed_row(&rows.table.storage, key);
-                binder.emit(tree::when(tree::exists(row), block, None));
-                Ok(())
+            |binder, mut after| {
+                binder.second_pass(&list, |binder, each| {
+                    let key: Vec<Expression> = (0..width).map(|at| field(each, at)).collect();
+                    let relation = Binder::keyed(rows.table, rows.alias.clone(), key.clone());
+                    let (block, ()) = binder.nested(|binder| {
+                        binder.with_scope(vec![relation.clone()], |binder| {
+                            binder.delete_row(rows.table, &relation, &mut after)
+                        })
+                    })?;
+                    let row = tree::keyed_row(&rows.table.storage, key);
+                    binder.emit(tree::when(tree::exists(row), block, None));
+                    Ok(())
+                })
             },
-            (&list, None),
+            None,
         )
     }
 
-    /// The loop over the rows, with what counts and returns them.
+    /// What is done to the rows, with what counts and returns them.
     fn finish_rows(
         mut self,
         rows: &RowsOf<'_>,
         tag: &'static str,
         source: &Arc<Source>,
-        act: impl FnOnce(&mut Binder<'a>, Afterwards<'_, '_, 'a>, &str) -> Bind<()>,
-        (list, touched): (&str, Option<Touched>),
+        act: impl FnOnce(&mut Binder<'a>, Afterwards<'_, '_, 'a>) -> Bind<()>,
+        touched: Option<Touched>,
     ) -> Bind<Lowered> {
         let returned = self.name("returned");
-        let each = self.name("each");
         let mut gathered = Gathered::default();
         let of = if tag == "DELETE" { Fate::Gone } else { Fate::New };
         let (block, ()) = self.nested(|binder| {
             binder.await_own(rows.table, of)?;
-            let of_each = |binder: &mut Binder<'a>| {
-                let (block, ()) = binder.nested(|binder| {
-                    let mut body = |binder: &mut Binder<'a>, columns: &[OutputColumn], values: Vec<Bound>| {
-                        gathered.add(binder, &returned, columns, values)
-                    };
-                    let after = Afterwards { count: Some("count"), items: rows.returning, body: &mut body };
-                    binder.repeated(|binder| act(binder, after, &each))
-                })?;
-                binder.emit(tree::for_list(&each, list, block));
-                Ok(())
+            let all = |binder: &mut Binder<'a>| {
+                let mut body = |binder: &mut Binder<'a>, columns: &[OutputColumn], values: Vec<Bound>| {
+                    gathered.add(binder, &returned, columns, values)
+                };
+                act(binder, Afterwards { count: Some("count"), items: rows.returning, body: &mut body })
             };
-            match of {
-                Fate::Gone => binder.with_circle(rows.table, of_each)?,
-                Fate::New | Fate::Changed => of_each(binder)?,
+            match tag {
+                "DELETE" => binder.with_circle(rows.table, all)?,
+                _ => all(binder)?,
             }
             binder.check_own(rows.table)?;
             if let Some(touched) = touched {

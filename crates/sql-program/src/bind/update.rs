@@ -5,16 +5,15 @@ use super::bound::{Bound, Known};
 use super::condition::has_subquery;
 use super::from::Joined;
 use super::generated::always_generated;
+use super::key_change::Moving;
 use super::row_body::RowBody;
 use super::scope::{Relation, Row};
 use super::stop::{Bind, Place, beyond, wrong};
 use super::tree;
 use super::write::Afterwards;
-use crate::lowered::Fate;
-use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::Expression;
 use fabius_sql_meaning::analysis::row_of;
-use fabius_sql_meaning::catalog::{Column, ReferentialAction, Table, Until, folded};
+use fabius_sql_meaning::catalog::{Column, Table, folded};
 use fabius_sql_syntax::tokens::Tokens;
 use fabius_sql_syntax::written::written;
 use fabius_value::Value;
@@ -219,120 +218,29 @@ impl<'a> Binder<'a> {
         let field =
             |each: &str, at: usize| tree::column(tree::loop_row(each), &format!("k{}", at + 1), false);
         let alias = Some(relations[0].name.clone());
-        let assignments = |each: &str| -> Vec<(usize, Bound)> {
+        let key = |each: &str| -> Vec<Expression> { (0..width).map(|at| field(each, at)).collect() };
+        let assignments = |_: &mut Binder<'a>, each: &str| {
             let values = targets.iter().zip(&sql_types).enumerate();
-            values
+            Ok(values
                 .map(|(at, ((column, ..), sql_type))| {
                     let (data_type, nullable) = fields[width + at];
                     let value =
                         Bound::held_as(field(each, width + at), sql_type.clone(), nullable, data_type);
                     (*column, value)
                 })
-                .collect()
+                .collect())
         };
         if !moves {
             return self.second_pass(&list, |binder, each| {
-                let key = (0..width).map(|at| field(each, at)).collect();
-                let relation = Binder::keyed(table, alias, key);
-                let assignments = assignments(each);
+                let relation = Binder::keyed(table, alias, key(each));
+                let assignments = assignments(binder, each)?;
                 binder.with_scope(vec![relation.clone()], |binder| {
                     binder.change_row(table, &relation, assignments, false)?;
                     binder.afterwards(after)
                 })
             });
         }
-        self.move_rows(table, &list, width, &fields, alias, &assignments, after)
-    }
-
-    /// The primary key changes: all rows are taken out, then put in with their new keys.
-    #[allow(clippy::too_many_arguments)] // the parts of an UPDATE
-    fn move_rows(
-        &mut self,
-        table: &Arc<Table>,
-        list: &str,
-        width: usize,
-        fields: &[(fabius_value::DataType, bool)],
-        alias: Option<String>,
-        assignments: &dyn Fn(&str) -> Vec<(usize, Bound)>,
-        after: &mut Afterwards<'_, '_, 'a>,
-    ) -> Bind<()> {
-        let _ = fields;
-        let moved = self.name("moved");
-        let types = super::constraint::types(table);
-        let columns = table.columns.iter().zip(&types).enumerate();
-        let columns = columns.map(|(at, (column, data_type))| {
-            tree::field(&format!("c{}", at + 1), *data_type, column.nullable)
-        });
-        self.emit(tree::declare_list(&moved, columns.collect()));
-        let field =
-            |each: &str, at: usize| tree::column(tree::loop_row(each), &format!("k{}", at + 1), false);
-        self.second_pass(list, |binder, each| {
-            let key: Vec<Expression> = (0..width).map(|at| field(each, at)).collect();
-            let relation = Binder::keyed(table, alias.clone(), key.clone());
-            let old = binder.current(&relation)?;
-            let mut new = old.clone();
-            let mut changed = vec![false; table.columns.len()];
-            for (column, value) in assignments(each) {
-                new[column] = if table.has_generated() { binder.settle(value)? } else { value };
-                changed[column] = true;
-            }
-            binder.generate(table, &mut new, &mut changed)?;
-            binder.key_changes(table, &old, &new)?;
-            let mut row = Vec::new();
-            for (value, column) in new.into_iter().zip(&table.columns) {
-                let value = binder.not_null(table, column, value, None)?;
-                row.push(value.expression);
-            }
-            binder.emit(tree::append(&moved, row));
-            binder.emit(tree::delete(tree::keyed_row(&table.storage, key)));
-            Ok(())
-        })?;
-        self.second_pass(&moved, |binder, each| {
-            let mut values = Vec::new();
-            let mut columns = Vec::new();
-            for (at, (column, data_type)) in table.columns.iter().zip(&types).enumerate() {
-                let field = tree::column(tree::loop_row(each), &format!("c{}", at + 1), false);
-                columns.push((column.name.clone(), field.clone()));
-                values.push(Bound::held_as(field, column.sql_type.clone(), column.nullable, *data_type));
-            }
-            binder.check_row(table, &values, &vec![true; table.columns.len()], None)?;
-            binder.emit(tree::insert(&table.storage, columns));
-            let key = binder.key_among(table, &values)?;
-            binder
-                .with_scope(vec![Binder::keyed(table, alias.clone(), key)], |binder| binder.afterwards(after))
-        })
-    }
-
-    /// What a changed key means to the rows that refer to it.
-    fn key_changes(&mut self, table: &Arc<Table>, old: &[Bound], new: &[Bound]) -> Bind<()> {
-        for (child, key) in self.referrers(table) {
-            let places = super::constraint::places(table, &key.parent_columns)?;
-            let mut differs = Vec::new();
-            let mut values = Vec::new();
-            for place in &places {
-                let (before, now) = (self.settle(old[*place].clone())?, self.settle(new[*place].clone())?);
-                differs.push(tree::binary(Op::NotEqual, before.expression, now.expression.clone()));
-                values.push(now.expression);
-            }
-            let (block, ()) = self.nested(|binder| match key.on_update {
-                ReferentialAction::NoAction | ReferentialAction::Restrict => {
-                    binder.refuse_change(table, &child, &key, old)
-                }
-                _ if binder.catalog.waits(&child, &key.name) == Some(Until::Statement) => {
-                    let mut columns = binder.referred_columns(table, &child, &key, old)?;
-                    columns.extend(binder.referred_columns(table, &child, &key, new)?);
-                    binder.postpone(&child, &key, Fate::Changed, &columns)
-                }
-                _ if child.name == table.name => beyond("a changed key that the same table refers to"),
-                action => {
-                    let columns = binder.referred_columns(table, &child, &key, old)?;
-                    let new = (action == ReferentialAction::Cascade).then_some(values.as_slice());
-                    binder.follow((table, &child), &key, &columns, (action, new))
-                }
-            })?;
-            self.emit(tree::when(tree::any(differs), block, None));
-        }
-        Ok(())
+        self.move_rows(&Moving { table, list: &list, alias, key: &key, assignments: &assignments }, after)
     }
 
     /// The new values of a SET, in the row that is reached.

@@ -40,12 +40,11 @@ pub(crate) struct Doubt {
 impl Doubt {
     /// What the reference does to the rows that refer to what is gone or has changed.
     fn action(&self, key: &ForeignKey) -> Option<ReferentialAction> {
-        let action = match self.of {
-            Fate::New => return None,
-            Fate::Gone => key.on_delete,
-            Fate::Changed => key.on_update,
-        };
-        Some(action).filter(|action| action.acts())
+        match self.of {
+            Fate::New | Fate::Gone => None,
+            Fate::Deleted => Some(key.on_delete),
+            Fate::Changed => Some(key.on_update),
+        }
     }
 }
 
@@ -172,7 +171,7 @@ impl Connection {
             format!("UPDATE {child} SET {set} WHERE {is_meant}")
         };
         let text = match action {
-            ReferentialAction::Cascade if doubt.of == Fate::Gone => {
+            ReferentialAction::Cascade if doubt.of == Fate::Deleted => {
                 format!("DELETE FROM {child} WHERE {is_meant}")
             }
             ReferentialAction::Cascade => set(&|at| format!("${}", count + at)),
