@@ -60,16 +60,6 @@ pub const KNOWN: &[Known] = &[
         how: How::NotGenerated,
     },
     Known {
-        what: "`INSERT` into a table from which a `DELETE` in `WITH` takes rows by `ON DELETE`",
-        why: "they are taken with the `DELETE`, PostgreSQL's when the statement ends",
-        how: How::NotGenerated,
-    },
-    Known {
-        what: "`INSERT` beside a part of `WITH` whose rows refer to what it inserts",
-        why: "each part has to find what its rows refer to, PostgreSQL looks when the statement ends",
-        how: How::NotGenerated,
-    },
-    Known {
         what: "constants as keys of `ROLLUP`, `CUBE` and `GROUPING SETS`",
         why: "PostgreSQL 15 shows a value that it can compute beforehand instead of null",
         how: How::NotGenerated,

@@ -48,6 +48,10 @@ impl Generator<'_> {
 
     fn write(&mut self, is_part: bool) -> Write {
         let table = self.one_of(&self.schema.tables);
+        self.write_into(table, is_part)
+    }
+
+    fn write_into(&mut self, table: Table, is_part: bool) -> Write {
         match self.below(3) {
             0 => self.insert(table, is_part),
             1 => self.update(table, is_part),
@@ -69,21 +73,14 @@ impl Generator<'_> {
             false => self.relations = vec![relation],
         }
         let mut tables = vec![write.table.name.clone()];
-        // What is deleted with the rows of another table is deleted at another time (`known.rs`).
-        let may_lose_rows = |table: &Table| {
-            write.kind == Kind::Delete && table.columns.iter().any(|column| column.refers_to.is_some())
-        };
-        // What rows refer to is looked at when the part that writes them is done (`known.rs`).
-        let may_be_referred_to = write.table.columns.iter().any(|column| column.refers_to.is_some());
-        let is_apart =
-            |table: &&Table| table.name != write.table.name && !may_lose_rows(table) && !may_be_referred_to;
-        let fitting: Vec<Table> = self.schema.tables.iter().filter(is_apart).cloned().collect();
-        let rest = match self.chance(1, 3) && !fitting.is_empty() {
+        let is_apart = |table: &&Table| table.name != write.table.name;
+        let others: Vec<Table> = self.schema.tables.iter().filter(is_apart).cloned().collect();
+        let rest = match self.chance(1, 2) && !others.is_empty() {
             true => {
-                let table = self.one_of(&fitting);
-                let insert = self.insert(table, false);
-                tables.push(insert.table.name);
-                insert.node
+                let table = self.one_of(&others);
+                let other = self.write_into(table, false);
+                tables.push(other.table.name);
+                other.node
             }
             false => self.query(None).0,
         };

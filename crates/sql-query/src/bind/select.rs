@@ -2,7 +2,7 @@
 
 use super::plan_part::{apart, row_number};
 use super::scope::Selected;
-use super::window::sort_of;
+use super::window::{require_order, sort_of};
 use super::{Binder, Level, Output, Relation, Scope, ScopeColumn, Sight, Typed, folded, parts_of};
 use crate::failure::{inbound, unsupported};
 use datafusion::common::Column;
@@ -446,8 +446,18 @@ impl Binder<'_> {
         Ok(selected)
     }
 
-    /// A key of `ORDER BY` or `DISTINCT ON`.
+    /// A key of `ORDER BY` or `DISTINCT ON`, which has an order.
     fn key(&mut self, expression: &ast::Expr, selected: &[Selected], clause: &str) -> Result<Key> {
+        let key = self.unordered_key(expression, selected, clause)?;
+        let typed = match &key {
+            Key::Selected(at) => selected.get(*at).map(|entry| &entry.typed),
+            Key::Own(typed) => Some(typed),
+        };
+        typed.map_or(Ok(()), |typed| require_order(&typed.sql_type))?;
+        Ok(key)
+    }
+
+    fn unordered_key(&mut self, expression: &ast::Expr, selected: &[Selected], clause: &str) -> Result<Key> {
         match list_item(expression, selected.len(), clause)? {
             ListItem::Place(at) => return Ok(Key::Selected(at)),
             ListItem::Name(name) => {

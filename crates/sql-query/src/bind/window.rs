@@ -120,12 +120,22 @@ impl Binder<'_> {
             SqlType::Interval => self.function("fabius_span", vec![typed]),
             SqlType::JsonB => self.function("fabius_json_order", vec![super::operator::as_text(typed)]),
             SqlType::Array(_) => self.function("fabius_array_order", vec![typed]),
-            SqlType::Json => Err(Error::new(
-                SqlState::UNDEFINED_FUNCTION,
-                "could not identify an ordering operator for type json",
-            )),
-            _ => Ok(typed),
+            other => {
+                require_order(&other)?;
+                Ok(Typed { sql_type: other, ..typed })
+            }
         }
+    }
+}
+
+/// Refuses a type whose values have no order.
+pub(super) fn require_order(sql_type: &SqlType) -> Result<()> {
+    match sql_type {
+        SqlType::Json => Err(Error::new(
+            SqlState::UNDEFINED_FUNCTION,
+            "could not identify an ordering operator for type json",
+        )),
+        _ => Ok(()),
     }
 }
 
