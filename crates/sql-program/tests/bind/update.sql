@@ -86,8 +86,10 @@ procedure statement(p1: int, p2: int) -> bigint {
     }
     var moved_4: list of (c1: int, c2: int, c3: bigint null, c4: text null) = []
     for each_5 in changes_2 {
-        append moved_4 (each_5.k2, t[each_5.k1].v, t[each_5.k1].w, t[each_5.k1].s)
-        delete t[each_5.k1]
+        if exists t[each_5.k1] {
+            append moved_4 (each_5.k2, t[each_5.k1].v, t[each_5.k1].w, t[each_5.k1].s)
+            delete t[each_5.k1]
+        }
     }
     for each_6 in moved_4 {
         insert t { id: each_6.c1, v: each_6.c2, w: each_6.c3, s: each_6.c4 }
@@ -108,18 +110,20 @@ procedure statement(p1: int, p2: int) -> bigint {
     }
     var moved_3: list of (c1: int, c2: int, c3: numeric(12, 2), c4: varchar(10) null) = []
     for each_4 in changes_2 {
-        if stock[each_4.k1].id <> each_4.k2 {
-            let old_5: int = stock[each_4.k1].id
-            var referring_6: list of (k1: int, k2: bigint) = []
-            for row_7 in orders by orders_item[old_5] {
-                append referring_6 (row_7.shop, row_7.number)
+        if exists stock[each_4.k1] {
+            if stock[each_4.k1].id <> each_4.k2 {
+                let old_5: int = stock[each_4.k1].id
+                var referring_6: list of (k1: int, k2: bigint) = []
+                for row_7 in orders by orders_item[old_5] {
+                    append referring_6 (row_7.shop, row_7.number)
+                }
+                for each_8 in referring_6 {
+                    update orders[each_8.k1, each_8.k2] { item: each_4.k2 }
+                }
             }
-            for each_8 in referring_6 {
-                update orders[each_8.k1, each_8.k2] { item: each_4.k2 }
-            }
+            append moved_3 (each_4.k2, stock[each_4.k1].qty, stock[each_4.k1].price, stock[each_4.k1].code)
+            delete stock[each_4.k1]
         }
-        append moved_3 (each_4.k2, stock[each_4.k1].qty, stock[each_4.k1].price, stock[each_4.k1].code)
-        delete stock[each_4.k1]
     }
     for each_9 in moved_3 {
         require each_9.c2 >= 0::int, "new row for relation ""stock"" violates check constraint ""stock_qty_check""", sqlstate '23514', detail null::text
