@@ -26,10 +26,7 @@ use fabius::SqlState;
 use fabius_bench::interrupt::Interrupt;
 use std::process::ExitCode;
 
-/// A transactional database for the rows that everyone wants at once.
-#[derive(Parser)]
-#[command(name = "fabius", version, max_term_width = 100)]
-#[command(after_help = "Examples:
+const EXAMPLES: &str = "Examples:
   fabius demo                                      see what it does, in half a minute
   fabius serve                                     be a PostgreSQL server
   fabius bench run tpcc --engine lazy,2pl          measure TPC-C on two engines
@@ -39,7 +36,19 @@ use std::process::ExitCode;
   fabius checkpoint DIR                            make the next opening short
   fabius cluster demo                              three nodes, one of which is killed, and one cut off
   fabius cluster init --help                       let three machines hold one database
-")]
+";
+
+/// Examples of what this program has.
+fn examples() -> String {
+    let is_there =
+        |line: &&str| cfg!(feature = "serve") || !line.contains("serve") && !line.contains("cluster");
+    EXAMPLES.split_inclusive('\n').filter(is_there).collect()
+}
+
+/// A transactional database for the rows that everyone wants at once.
+#[derive(Parser)]
+#[command(name = "fabius", version, max_term_width = 100)]
+#[command(after_help = examples())]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

@@ -5,8 +5,8 @@
 //! looks as well, hurts it. So a program gives back only the values that do not hold: its transaction keeps them, and
 //! looks once more when it ends.
 //!
-//! Where a statement has several parts that write (`WITH`), all that references ask for, `CASCADE` too, waits until they
-//! have run: none sees what another has set off.
+//! Where a statement has several parts that write (`WITH`), all that references ask for, `CASCADE` too, waits until
+//! they have run: none sees what another has set off.
 
 use super::binder::Binder;
 use super::constraint::place;

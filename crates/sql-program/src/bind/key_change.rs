@@ -1,5 +1,5 @@
-//! An UPDATE that gives rows other primary keys: all of them are taken out, then put in, so that keys may change places.
-//! What that means to the rows that refer to them.
+//! An UPDATE that gives rows other primary keys: all of them are taken out, then put in, so that keys may change
+//! places. What that means to the rows that refer to them.
 
 use super::binder::Binder;
 use super::bound::Bound;
