@@ -14,12 +14,15 @@
 use super::binder::{Binder, Waiting};
 use super::bound::Bound;
 use super::constraint::{filtered, place, scan_for};
+use super::key_change::Moving;
 use super::scope::Relation;
 use super::stop::Bind;
 use super::tree;
+use super::write::Afterwards;
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::{Expression, StatementKind};
 use fabius_sql_meaning::catalog::{ForeignKey, ReferentialAction, Table};
+use fabius_sql_meaning::output::OutputColumn;
 use fabius_value::DataType;
 use std::sync::Arc;
 
@@ -39,7 +42,7 @@ pub(super) fn key_of(child: &Table, element: &str) -> Vec<Expression> {
     (0..names.len()).map(|at| tree::column(tree::loop_row(element), &key_field(at), false)).collect()
 }
 
-impl Binder<'_> {
+impl<'a> Binder<'a> {
     /// Does to the rows of a child that refer to a row of its parent what the key says; with the values that they get
     /// by `ON UPDATE CASCADE`.
     pub(super) fn follow(
@@ -224,8 +227,7 @@ impl Binder<'_> {
     ) -> Bind<()> {
         let list = self.declare_keys(child, "referring");
         self.collect_referring(child, columns, &list, None);
-        self.second_pass(&list, |binder, each| {
-            let relation = Binder::keyed(child, None, key_of(child, each));
+        let assignments = |binder: &mut Binder<'a>, _: &str| {
             let mut assignments = Vec::new();
             for (at, name) in key.columns.iter().enumerate() {
                 let column = place(child, name)?;
@@ -240,9 +242,27 @@ impl Binder<'_> {
                 let value = binder.stored(value, &definition.name, &definition.sql_type)?;
                 assignments.push((column, value));
             }
-            // What is referred to changes with it, or nothing is: only a default is still to be looked up.
-            binder.change_row(child, &relation, assignments, action != ReferentialAction::SetDefault)?;
-            Ok(())
+            Ok(assignments)
+        };
+        // What is referred to changes with it, or nothing is: only a default is still to be looked up.
+        let trusted = action != ReferentialAction::SetDefault;
+        if Relation::key_columns(child).iter().any(|name| key.columns.contains(name)) {
+            let key = |each: &str| key_of(child, each);
+            let moving = Moving {
+                table: child,
+                list: &list,
+                alias: None,
+                key: &key,
+                assignments: &assignments,
+                trusted,
+            };
+            let mut body = |_: &mut Binder<'a>, _: &[OutputColumn], _: Vec<Bound>| Ok(());
+            return self.move_rows(&moving, &mut Afterwards { count: None, items: None, body: &mut body });
+        }
+        self.second_pass(&list, |binder, each| {
+            let relation = Binder::keyed(child, None, key_of(child, each));
+            let assignments = assignments(binder, each)?;
+            binder.change_row(child, &relation, assignments, trusted)
         })
     }
 }

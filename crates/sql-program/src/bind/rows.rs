@@ -196,7 +196,8 @@ impl<'a> Binder<'a> {
         };
         let (table, alias) = (rows.table, rows.alias.clone());
         if moves {
-            let moving = Moving { table, list: &list, alias, key: &key, assignments: &assignments };
+            let moving =
+                Moving { table, list: &list, alias, key: &key, assignments: &assignments, trusted: false };
             return self.finish_rows(
                 rows,
                 "UPDATE",

@@ -240,7 +240,10 @@ impl<'a> Binder<'a> {
                 })
             });
         }
-        self.move_rows(&Moving { table, list: &list, alias, key: &key, assignments: &assignments }, after)
+        self.move_rows(
+            &Moving { table, list: &list, alias, key: &key, assignments: &assignments, trusted: false },
+            after,
+        )
     }
 
     /// The new values of a SET, in the row that is reached.
