@@ -302,6 +302,18 @@ pub struct ForeignKey {
     pub deferral: Deferral,
 }
 
+impl ForeignKey {
+    /// Whether another reference of the table has a column of this one.
+    pub fn shares_with(&self, other: &ForeignKey) -> bool {
+        other.name != self.name && other.columns.iter().any(|column| self.columns.contains(column))
+    }
+
+    /// Whether any of its table has.
+    pub fn shares(&self, table: &Table) -> bool {
+        table.foreign_keys.iter().any(|other| self.shares_with(other))
+    }
+}
+
 /// When a constraint is checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Deferral {

@@ -44,6 +44,14 @@ pub(super) struct OwnReference {
     pub(super) of: Fate,
 }
 
+/// A reference whose referring columns have changed along another one.
+pub(super) struct Followed {
+    pub(super) table: Arc<Table>,
+    pub(super) key: ForeignKey,
+    /// A list of their new values.
+    pub(super) list: String,
+}
+
 /// Binds statements and expressions into a block of a program.
 pub struct Binder<'a> {
     /// What names of tables, sequences and functions mean.
@@ -69,6 +77,8 @@ pub struct Binder<'a> {
     pub(super) in_list: Option<(String, usize)>,
     /// References of a table to itself that are checked when a statement has written all its rows.
     pub(super) own_references: Vec<OwnReference>,
+    /// References that are checked then since a change came along another one with their columns.
+    pub(super) followed: Vec<Followed>,
     /// Whether the loop whose body is built next keeps a limit itself.
     pub(super) limited: bool,
     /// Whether a list is bound again, for what is wrong with it: what is within it is not bound a third time.
@@ -118,6 +128,7 @@ impl<'a> Binder<'a> {
             block: Block::new(),
             in_list: None,
             own_references: Vec::new(),
+            followed: Vec::new(),
             limited: false,
             tells_wrong: false,
             scopes: Vec::new(),

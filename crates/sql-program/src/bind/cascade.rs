@@ -245,7 +245,7 @@ impl<'a> Binder<'a> {
             Ok(assignments)
         };
         // What is referred to changes with it, or nothing is: only a default is still to be looked up.
-        let trusted = action != ReferentialAction::SetDefault;
+        let along = Some(key).filter(|_| action != ReferentialAction::SetDefault);
         if Relation::key_columns(child).iter().any(|name| key.columns.contains(name)) {
             let key = |each: &str| key_of(child, each);
             let moving = Moving {
@@ -254,7 +254,7 @@ impl<'a> Binder<'a> {
                 alias: None,
                 key: &key,
                 assignments: &assignments,
-                trusted,
+                along,
             };
             let mut body = |_: &mut Binder<'a>, _: &[OutputColumn], _: Vec<Bound>| Ok(());
             return self.move_rows(&moving, &mut Afterwards { count: None, items: None, body: &mut body });
@@ -262,7 +262,7 @@ impl<'a> Binder<'a> {
         self.second_pass(&list, |binder, each| {
             let relation = Binder::keyed(child, None, key_of(child, each));
             let assignments = assignments(binder, each)?;
-            binder.change_row(child, &relation, assignments, trusted)
+            binder.change_row(child, &relation, assignments, along)
         })
     }
 }

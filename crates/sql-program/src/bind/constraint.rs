@@ -28,6 +28,23 @@ impl Binder<'_> {
         self.check_parents(table, values, changed)
     }
 
+    /// As [`Binder::check_row`] for a row that has changed along a reference, which holds then. Others that share its
+    /// columns are looked at when the statement has written all rows: what they refer to may change too.
+    pub(super) fn check_change(
+        &mut self,
+        table: &Arc<Table>,
+        values: &[Bound],
+        changed: &[bool],
+        along: Option<&ForeignKey>,
+    ) -> Bind<()> {
+        let Some(along) = along else { return self.check_row(table, values, changed, None) };
+        self.check_conditions(table, values, changed, None)?;
+        for key in table.foreign_keys.iter().filter(|key| along.shares_with(key)) {
+            self.follow_up(table, key, values)?;
+        }
+        Ok(())
+    }
+
     /// Checks that what a row refers to is there, by the columns that the statement writes.
     pub(super) fn check_parents(
         &mut self,

@@ -10,7 +10,7 @@ use super::write::Afterwards;
 use crate::lowered::Fate;
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::Expression;
-use fabius_sql_meaning::catalog::{ReferentialAction, Table, Until};
+use fabius_sql_meaning::catalog::{ForeignKey, ReferentialAction, Table, Until};
 use std::sync::Arc;
 
 /// Rows that get other keys.
@@ -24,8 +24,8 @@ pub(super) struct Moving<'m, 'a> {
     pub(super) key: &'m dyn Fn(&str) -> Vec<Expression>,
     /// The columns that the statement sets, and what to.
     pub(super) assignments: &'m Assignments<'m, 'a>,
-    /// Whether what the rows refer to is known to be there.
-    pub(super) trusted: bool,
+    /// The reference along which the change comes: what it refers to changes with the rows.
+    pub(super) along: Option<&'m ForeignKey>,
 }
 
 type Assignments<'m, 'a> = dyn Fn(&mut Binder<'a>, &str) -> Bind<Vec<(usize, Bound)>> + 'm;
@@ -60,10 +60,7 @@ impl<'a> Binder<'a> {
                 values.push(Bound::held_as(field, column.sql_type.clone(), column.nullable, *data_type));
             }
             let changed = vec![true; table.columns.len()];
-            match moving.trusted {
-                true => binder.check_conditions(table, &values, &changed, None)?,
-                false => binder.check_row(table, &values, &changed, None)?,
-            }
+            binder.check_change(table, &values, &changed, moving.along)?;
             binder.emit(tree::insert(&table.storage, columns));
             let key = binder.key_among(table, &values)?;
             let relation = Binder::keyed(table, moving.alias.clone(), key);

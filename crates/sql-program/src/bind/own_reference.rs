@@ -1,15 +1,17 @@
-//! References of a table to itself. A statement that writes several rows may bring a row and what it refers to in any
+//! References that are checked when a statement has written all of its rows.
+//!
+//! Those of a table to itself. A statement that writes several rows may bring a row and what it refers to in any
 //! order, and may take both away, so these are checked when it has written all of them (PostgreSQL's documentation,
 //! `CREATE TABLE`, `NO ACTION`).
 
-use super::binder::{Binder, OwnReference};
+use super::binder::{Binder, Followed, OwnReference};
 use super::bound::Bound;
 use super::constraint::{place, places};
 use super::held::held;
 use super::stop::Bind;
 use super::tree;
 use crate::lowered::Fate;
-use fabius_program::syntax::tree::Expression;
+use fabius_program::syntax::tree::{Expression, Statement};
 use fabius_sql_meaning::catalog::{ForeignKey, ReferentialAction, Table};
 use std::sync::Arc;
 
@@ -22,10 +24,8 @@ impl Binder<'_> {
                 continue;
             }
             let list = self.name("own");
-            let columns = places(table, &key.columns)?.into_iter().enumerate();
-            let fields = columns
-                .map(|(at, column)| tree::field(&field(at), held(&table.columns[column].sql_type), true));
-            self.emit(tree::declare_list(&list, fields.collect()));
+            let declaration = own_list(table, key, &list)?;
+            self.emit(declaration);
             self.own_references.push(OwnReference { key: key.clone(), list, of });
         }
         Ok(())
@@ -43,16 +43,46 @@ impl Binder<'_> {
         true
     }
 
+    /// Does what may change rows along references, then checks others that these rows have.
+    pub(super) fn with_followed(&mut self, act: impl FnOnce(&mut Self) -> Bind<()>) -> Bind<()> {
+        let outer = std::mem::take(&mut self.followed);
+        let (block, ()) = self.nested(act)?;
+        let followed = std::mem::replace(&mut self.followed, outer);
+        for Followed { table, key, list } in &followed {
+            let declaration = own_list(table, key, list)?;
+            self.emit(declaration);
+        }
+        self.block.extend(block);
+        followed.iter().try_for_each(|Followed { table, key, list }| {
+            self.second_pass(list, |binder, each| {
+                binder.check_parent(table, key, &listed(table, key, each)?, None)
+            })
+        })
+    }
+
+    /// Keeps the values of a reference until [`Binder::with_followed`] ends.
+    pub(super) fn follow_up(&mut self, table: &Arc<Table>, key: &ForeignKey, values: &[Bound]) -> Bind<()> {
+        let known = self.followed.iter().find(|it| it.table.name == table.name && it.key.name == key.name);
+        let list = match known {
+            Some(followed) => followed.list.clone(),
+            None => {
+                let list = self.name("followed");
+                self.followed.push(Followed { table: table.clone(), key: key.clone(), list: list.clone() });
+                list
+            }
+        };
+        let columns = places(table, &key.columns)?;
+        let values = columns.into_iter().map(|column| self.settled(values[column].clone()));
+        let row = values.collect::<Bind<Vec<_>>>()?;
+        self.emit(tree::append(&list, row));
+        Ok(())
+    }
+
     /// Checks what has waited.
     pub(super) fn check_own(&mut self, table: &Arc<Table>) -> Bind<()> {
         for OwnReference { key, list, of } in std::mem::take(&mut self.own_references) {
             self.second_pass(&list, |binder, each| {
-                let mut referring = Vec::new();
-                for (at, name) in key.columns.iter().enumerate() {
-                    let sql_type = table.columns[place(table, name)?].sql_type.clone();
-                    let value = tree::column(tree::loop_row(each), &field(at), false);
-                    referring.push(Bound::computed(value, sql_type, true));
-                }
+                let referring = listed(table, &key, each)?;
                 if of == Fate::New {
                     return binder.check_parent(table, &key, &referring, None);
                 }
@@ -65,6 +95,25 @@ impl Binder<'_> {
         }
         Ok(())
     }
+}
+
+/// A list for values of referring columns.
+fn own_list(table: &Table, key: &ForeignKey, list: &str) -> Bind<Statement> {
+    let columns = places(table, &key.columns)?.into_iter().enumerate();
+    let fields =
+        columns.map(|(at, column)| tree::field(&field(at), held(&table.columns[column].sql_type), true));
+    Ok(tree::declare_list(list, fields.collect()))
+}
+
+/// The values of an element of such a list.
+fn listed(table: &Table, key: &ForeignKey, each: &str) -> Bind<Vec<Bound>> {
+    let columns = key.columns.iter().enumerate();
+    columns
+        .map(|(at, name)| {
+            let sql_type = table.columns[place(table, name)?].sql_type.clone();
+            Ok(Bound::computed(tree::column(tree::loop_row(each), &field(at), false), sql_type, true))
+        })
+        .collect()
 }
 
 fn field(at: usize) -> String {

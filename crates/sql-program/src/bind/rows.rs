@@ -197,7 +197,7 @@ impl<'a> Binder<'a> {
         let (table, alias) = (rows.table, rows.alias.clone());
         if moves {
             let moving =
-                Moving { table, list: &list, alias, key: &key, assignments: &assignments, trusted: false };
+                Moving { table, list: &list, alias, key: &key, assignments: &assignments, along: None };
             return self.finish_rows(
                 rows,
                 "UPDATE",
@@ -216,7 +216,7 @@ impl<'a> Binder<'a> {
                     let assignments = assignments(binder, each)?;
                     let (block, ()) = binder.nested(|binder| {
                         binder.with_scope(vec![relation.clone()], |binder| {
-                            binder.change_row(table, &relation, assignments, false)?;
+                            binder.change_row(table, &relation, assignments, None)?;
                             binder.afterwards(&mut after)
                         })
                     })?;
@@ -276,10 +276,10 @@ impl<'a> Binder<'a> {
                 };
                 act(binder, Afterwards { count: Some("count"), items: rows.returning, body: &mut body })
             };
-            match tag {
-                "DELETE" => binder.with_circle(rows.table, all)?,
-                _ => all(binder)?,
-            }
+            binder.with_followed(|binder| match tag {
+                "DELETE" => binder.with_circle(rows.table, all),
+                _ => all(binder),
+            })?;
             binder.check_own(rows.table)?;
             if let Some(touched) = touched {
                 binder.refuse_twice(&touched);

@@ -13,7 +13,7 @@ use super::tree;
 use super::write::Afterwards;
 use fabius_program::syntax::tree::Expression;
 use fabius_sql_meaning::analysis::row_of;
-use fabius_sql_meaning::catalog::{Column, Table, folded};
+use fabius_sql_meaning::catalog::{Column, ForeignKey, Table, folded};
 use fabius_sql_syntax::tokens::Tokens;
 use fabius_sql_syntax::written::written;
 use fabius_value::Value;
@@ -151,7 +151,7 @@ impl<'a> Binder<'a> {
                 point &= matches!(binder.scope().relations[0].row, Row::Key { .. });
                 let assignments = binder.assigned_values(table, targets)?;
                 let relation = binder.scope().relations[0].clone();
-                binder.change_row(table, &relation, assignments, false)?;
+                binder.change_row(table, &relation, assignments, None)?;
                 binder.afterwards(after)
             });
             built?;
@@ -235,13 +235,13 @@ impl<'a> Binder<'a> {
                 let relation = Binder::keyed(table, alias, key(each));
                 let assignments = assignments(binder, each)?;
                 binder.with_scope(vec![relation.clone()], |binder| {
-                    binder.change_row(table, &relation, assignments, false)?;
+                    binder.change_row(table, &relation, assignments, None)?;
                     binder.afterwards(after)
                 })
             });
         }
         self.move_rows(
-            &Moving { table, list: &list, alias, key: &key, assignments: &assignments, trusted: false },
+            &Moving { table, list: &list, alias, key: &key, assignments: &assignments, along: None },
             after,
         )
     }
@@ -270,7 +270,7 @@ impl<'a> Binder<'a> {
         table: &Arc<Table>,
         relation: &Relation,
         assignments: Vec<(usize, Bound)>,
-        trusted: bool,
+        along: Option<&ForeignKey>,
     ) -> Bind<()> {
         let old = self.current(relation)?;
         let mut new = old.clone();
@@ -279,7 +279,8 @@ impl<'a> Binder<'a> {
             new[*column] = value.clone();
             changed[*column] = true;
         }
-        let is_checked = !table.checks.is_empty() || !table.foreign_keys.is_empty() && !trusted;
+        let is_checked =
+            !table.checks.is_empty() || along.map_or(!table.foreign_keys.is_empty(), |key| key.shares(table));
         if is_checked || table.has_generated() {
             for (column, value) in &assignments {
                 // What a check or a generated column reads is what is stored.
@@ -292,10 +293,7 @@ impl<'a> Binder<'a> {
         }
         let generated = self.generate(table, &mut new, &mut changed)?;
         if is_checked {
-            match trusted {
-                true => self.check_conditions(table, &new, &changed, None)?,
-                false => self.check_row(table, &new, &changed, None)?,
-            }
+            self.check_change(table, &new, &changed, along)?;
         }
         let referred = self.referrers(table).into_iter().any(|(_, key)| {
             key.parent_columns.iter().any(|name| {

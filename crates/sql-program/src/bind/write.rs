@@ -62,21 +62,21 @@ impl<'a> Binder<'a> {
         returning: &mut RowBody<'_, 'a>,
     ) -> Bind<()> {
         let before = self.replaced.len();
-        match statement {
+        self.with_followed(|binder| match statement {
             ast::Statement::Insert(insert) => {
-                self.ask_ahead(insert.returning.as_deref());
-                self.insert(insert, count, returning)?;
+                binder.ask_ahead(insert.returning.as_deref());
+                binder.insert(insert, count, returning)
             }
             ast::Statement::Update(update) => {
-                self.ask_ahead(update.returning.as_deref());
-                self.update(update, count, returning)?;
+                binder.ask_ahead(update.returning.as_deref());
+                binder.update(update, count, returning)
             }
             ast::Statement::Delete(delete) => {
-                self.ask_ahead(delete.returning.as_deref());
-                self.delete(delete, count, returning)?;
+                binder.ask_ahead(delete.returning.as_deref());
+                binder.delete(delete, count, returning)
             }
-            _ => return beyond("a statement of this kind"),
-        }
+            _ => beyond("a statement of this kind"),
+        })?;
         self.replaced.truncate(before);
         Ok(())
     }
