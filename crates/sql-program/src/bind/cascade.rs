@@ -50,7 +50,7 @@ impl<'a> Binder<'a> {
         (parent, child): (&Table, &Arc<Table>),
         key: &ForeignKey,
         columns: &[(String, Expression)],
-        (action, new): (ReferentialAction, Option<&[Expression]>),
+        (action, new): (ReferentialAction, Option<&[Bound]>),
     ) -> Bind<()> {
         self.writes.insert(child.name.clone());
         if action == ReferentialAction::Cascade && new.is_none() {
@@ -223,7 +223,7 @@ impl<'a> Binder<'a> {
         child: &Arc<Table>,
         key: &ForeignKey,
         columns: &[(String, Expression)],
-        (action, new): (ReferentialAction, Option<&[Expression]>),
+        (action, new): (ReferentialAction, Option<&[Bound]>),
     ) -> Bind<()> {
         let list = self.declare_keys(child, "referring");
         self.collect_referring(child, columns, &list, None);
@@ -233,9 +233,11 @@ impl<'a> Binder<'a> {
                 let column = place(child, name)?;
                 let definition = child.columns[column].clone();
                 let value = match (action, new) {
-                    (ReferentialAction::Cascade, Some(new)) => {
-                        Bound::computed(new[at].clone(), definition.sql_type.clone(), false)
-                    }
+                    (ReferentialAction::Cascade, Some(new)) => Bound::computed(
+                        new[at].expression.clone(),
+                        definition.sql_type.clone(),
+                        new[at].nullable,
+                    ),
                     (ReferentialAction::SetDefault, _) => binder.default_value(&definition)?,
                     _ => Bound::literal(None),
                 };

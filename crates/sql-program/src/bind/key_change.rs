@@ -81,12 +81,11 @@ impl<'a> Binder<'a> {
             changed[column] = true;
         }
         self.generate(table, &mut new, &mut changed)?;
+        let new = new.into_iter().zip(&table.columns);
+        let new: Vec<Bound> =
+            new.map(|(value, column)| self.not_null(table, column, value, None)).collect::<Bind<_>>()?;
         self.key_changes(table, &old, &new)?;
-        let mut row = Vec::new();
-        for (value, column) in new.into_iter().zip(&table.columns) {
-            row.push(self.not_null(table, column, value, None)?.expression);
-        }
-        self.emit(tree::append(moved, row));
+        self.emit(tree::append(moved, new.into_iter().map(|value| value.expression).collect()));
         self.emit(tree::delete(tree::keyed_row(&table.storage, key)));
         Ok(())
     }
@@ -100,7 +99,7 @@ impl<'a> Binder<'a> {
             for place in &places {
                 let (before, now) = (self.settle(old[*place].clone())?, self.settle(new[*place].clone())?);
                 differs.push(tree::binary(Op::NotEqual, before.expression, now.expression.clone()));
-                values.push(now.expression);
+                values.push(now);
             }
             let (block, ()) = self.nested(|binder| match key.on_update {
                 ReferentialAction::NoAction | ReferentialAction::Restrict => {
