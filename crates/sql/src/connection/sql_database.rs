@@ -87,12 +87,15 @@ impl Default for MemoryBounds {
     }
 }
 
+/// A search path, and the constraints that wait.
+type Along = (Vec<String>, BTreeMap<ConstraintId, Until>);
+
 /// What is committed of a database, and the same along other search paths, and where constraints are deferred.
 struct Shared {
     /// The database's name, unless it is the main one.
     name: Option<String>,
     committed: Arc<Catalog>,
-    along: HashMap<(Vec<String>, BTreeMap<ConstraintId, Until>), Arc<Catalog>>,
+    along: HashMap<Along, Arc<Catalog>>,
 }
 
 /// Names by which clients that do not know better mean the main database.
