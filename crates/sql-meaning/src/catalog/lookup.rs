@@ -1,10 +1,9 @@
 //! Names to objects, along the `search_path`.
 
-use super::{Catalog, Function, ObjectName, Sequence, Table, Until, View};
+use super::{Catalog, ForeignKey, Function, ObjectName, Sequence, Table, Until, View};
 use fabius_sql_syntax::tokens::Tokens;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The schema of temporary tables: each connection has its own.
@@ -111,18 +110,23 @@ impl Catalog {
         waiting.get(&(table.oid, constraint.to_string())).copied()
     }
 
-    /// The tables whose rows change with those of a table: what `CASCADE`, `SET NULL` and `SET DEFAULT` lead to.
-    pub fn followers<'c>(&'c self, table: &'c ObjectName) -> BTreeSet<&'c ObjectName> {
-        let mut all = BTreeSet::new();
+    /// The tables to which references lead from a table, from what is referred to on to what refers, along those that
+    /// are followed.
+    pub fn followers(
+        &self,
+        table: &ObjectName,
+        is_followed: impl Fn(&ForeignKey) -> bool,
+    ) -> Vec<&Arc<Table>> {
+        let mut all: Vec<&Arc<Table>> = Vec::new();
         let mut open = vec![table];
         while let Some(next) = open.pop() {
-            let children = self.tables.values().filter(|child| {
-                child
-                    .foreign_keys
-                    .iter()
-                    .any(|key| key.parent == *next && (key.on_delete.acts() || key.on_update.acts()))
-            });
-            open.extend(children.map(|child| &child.name).filter(|name| all.insert(*name)));
+            for child in self.tables.values() {
+                let refers = child.foreign_keys.iter().any(|key| key.parent == *next && is_followed(key));
+                if refers && all.iter().all(|known| known.name != child.name) {
+                    open.push(&child.name);
+                    all.push(child);
+                }
+            }
         }
         all
     }

@@ -174,17 +174,8 @@ impl<'a> Binder<'a> {
 
     /// The tables to which deletes of a table's rows lead.
     fn reached(&self, table: &Arc<Table>) -> Vec<Arc<Table>> {
-        let mut all: Vec<Arc<Table>> = Vec::new();
-        let mut open = vec![table.clone()];
-        while let Some(next) = open.pop() {
-            for (child, key) in self.referrers(&next) {
-                if key.on_delete == ReferentialAction::Cascade && all.iter().all(|it| it.name != child.name) {
-                    open.push(child.clone());
-                    all.push(child);
-                }
-            }
-        }
-        all
+        let cascades = |key: &ForeignKey| key.on_delete == ReferentialAction::Cascade;
+        self.catalog.followers(&table.name, cascades).into_iter().cloned().collect()
     }
 
     /// Deletes the rows that wait of a table; those that refer to them wait then.

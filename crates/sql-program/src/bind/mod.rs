@@ -26,7 +26,7 @@
 //! | `array`, `list`, `virtual_relation` | arrays as lists; rows that are computed |
 //! | `table_function` | functions of the catalog |
 //! | `write`, `insert`, `conflict`, `update`, `key_change`, `delete` | writes |
-//! | `constraint`, `own_reference`, `deferred` | CHECK and REFERENCES, of a table to itself, until a transaction ends |
+//! | `constraint`, `late_reference`, `deferred` | CHECK and REFERENCES; behind all rows, at a transaction's end |
 //! | `cascade`, `generated` | what is done to rows that refer to others; generated columns |
 //! | `lowering` | a whole statement as a program |
 //! | `untyped` | literals and parameters that are given to columns |
@@ -58,11 +58,11 @@ mod held;
 mod inputs;
 mod insert;
 mod key_change;
+mod late_reference;
 mod list;
 mod lookup;
 mod lowering;
 mod operator;
-mod own_reference;
 mod row_body;
 mod rows;
 mod scope;

@@ -137,14 +137,14 @@ impl WithWrites {
             return BTreeSet::new();
         }
         let named = written_rows::named_tables(catalog, &self.query);
-        let is_meant =
-            |(child, key): &(&Arc<Table>, &ForeignKey)| match key.on_delete.acts() || key.on_update.acts() {
-                true => named.as_ref().is_none_or(|named| {
-                    named.contains(&child.name)
-                        || catalog.followers(&child.name).into_iter().any(|name| named.contains(name))
-                }),
-                false => written.contains(&child.name),
-            };
+        let acts = |key: &ForeignKey| key.on_delete.acts() || key.on_update.acts();
+        let is_meant = |(child, key): &(&Arc<Table>, &ForeignKey)| match acts(key) {
+            true => named.as_ref().is_none_or(|named| {
+                let mut led_to = catalog.followers(&child.name, acts).into_iter();
+                named.contains(&child.name) || led_to.any(|table| named.contains(&table.name))
+            }),
+            false => written.contains(&child.name),
+        };
         keys.filter(is_meant).map(|(child, key)| (child.oid, key.name.clone())).collect()
     }
 
