@@ -64,6 +64,8 @@ pub(super) enum Leaf {
     System(&'static pg_catalog::Relation),
     /// A sequence.
     Sequence(Arc<Sequence>),
+    /// Rows that were found before, under a number.
+    Given { number: u64, columns: Vec<(String, SqlType)> },
 }
 
 /// A leaf as DataFusion knows it.
@@ -111,6 +113,10 @@ fn columns_of(leaf: &Leaf) -> Vec<(String, SqlType, Flavor)> {
             ("log_cnt".into(), SqlType::BigInt, Flavor::Plain),
             ("is_called".into(), SqlType::Boolean, Flavor::Plain),
         ],
+        Leaf::Given { columns, .. } => {
+            let columns = columns.iter().cloned();
+            columns.map(|(name, sql_type)| (name, sql_type, Flavor::Plain)).collect()
+        }
     }
 }
 
@@ -125,6 +131,7 @@ impl fmt::Debug for LeafProvider {
             Leaf::Table { table, .. } => write!(f, "{}", table.name.name),
             Leaf::System(relation) => write!(f, "{}", relation.name),
             Leaf::Sequence(sequence) => write!(f, "{}", sequence.name.name),
+            Leaf::Given { .. } => write!(f, "rows found before"),
         }
     }
 }
@@ -359,6 +366,9 @@ fn read(
                 Ok(vec![chosen(&row, &columns)])
             };
             futures::stream::once(row).boxed()
+        }
+        (Leaf::Given { number, .. }, Ok(source)) => {
+            futures::stream::iter([source.given(number, &columns)]).boxed()
         }
         (_, Err(error)) => futures::stream::iter([Err(error)]).boxed(),
     }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use fabius_sql_meaning::catalog::{ObjectName, Table};
 use fabius_sql_meaning::output::RowLock;
-use fabius_value::{Result, Value};
+use fabius_value::{Error, Result, SqlState, Value};
 use futures::stream::BoxStream;
 use std::fmt;
 use std::sync::Arc;
@@ -57,6 +57,15 @@ pub trait RowSource: Send + Sync {
     ///
     /// Errors in the stream say why they cannot be read.
     fn scan(self: Arc<Self>, scan: TableScan) -> BoxStream<'static, Result<Vec<Vec<Value>>>>;
+
+    /// Some columns of the rows that were found before under a number: see
+    /// [`part::given`](fabius_sql_syntax::part::given).
+    ///
+    /// # Errors
+    /// There are none.
+    fn given(&self, _number: u64, _columns: &[usize]) -> Result<Vec<Vec<Value>>> {
+        Err(Error::new(SqlState::UNDEFINED_TABLE, "these rows do not exist"))
+    }
 
     /// The last value that a sequence gave and whether it gave any, for `SELECT last_value FROM sequence`.
     ///

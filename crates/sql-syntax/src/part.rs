@@ -3,6 +3,10 @@
 use crate::tokens::Tokens;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
+use sqlparser::ast::helpers::attached_token::AttachedToken;
+
+/// What names of relations of rows that were found before begin with: no table is named so.
+const GIVEN: &str = " given ";
 
 /// `CAST (value AS type)`, of a type by its name.
 ///
@@ -55,12 +59,97 @@ pub fn select(
     Ok(query)
 }
 
+/// The relation of rows that were found before, which have these columns' types. Whoever runs the query has them under
+/// the number; the columns are named [`given_column`].
+///
+/// # Errors
+/// `42601` if a name is that of no type.
+pub fn given<'t>(number: u64, types: impl Iterator<Item = &'t str>) -> Result<ast::TableFactor> {
+    let column = |(at, name): (usize, &str)| {
+        let data_type = Tokens::of(name)?.read(|parser| parser.parse_data_type())?;
+        Ok(ast::TableAliasColumnDef { name: quoted(&given_column(at)), data_type: Some(data_type) })
+    };
+    let columns = types.enumerate().map(column).collect::<Result<_>>()?;
+    let mut relation = table(&format!("{GIVEN}{number}"));
+    if let ast::TableFactor::Table { alias, .. } = &mut relation {
+        *alias = Some(ast::TableAlias { columns, ..called(GIVEN) });
+    }
+    Ok(relation)
+}
+
+/// The number of a relation that [`given`] has made.
+#[must_use]
+pub fn given_number(name: &str) -> Option<u64> {
+    name.strip_prefix(GIVEN)?.parse().ok()
+}
+
+/// What a column of rows that were found before is called, by its place.
+#[must_use]
+pub fn given_column(at: usize) -> String {
+    format!("column {}", at + 1)
+}
+
+/// A table by its name alone.
+#[must_use]
+pub fn table(name: &str) -> ast::TableFactor {
+    ast::TableFactor::Table {
+        name: ast::ObjectName(vec![name_part(name)]),
+        alias: None,
+        args: None,
+        with_hints: Vec::new(),
+        version: None,
+        with_ordinality: false,
+        partitions: Vec::new(),
+        json_path: None,
+        sample: None,
+        index_hints: Vec::new(),
+    }
+}
+
+/// `AS "name"`
+#[must_use]
+pub fn called(name: &str) -> ast::TableAlias {
+    ast::TableAlias { explicit: true, name: quoted(name), columns: Vec::new(), at: None }
+}
+
+/// `WITH "name" AS (query)`, as one of the common table expressions.
+#[must_use]
+pub fn common(name: &str, query: ast::Query) -> ast::Cte {
+    ast::Cte {
+        alias: called(name),
+        query: Box::new(query),
+        from: None,
+        materialized: None,
+        closing_paren_token: AttachedToken::empty(),
+    }
+}
+
+/// `WITH` of common table expressions; `None` of none.
+#[must_use]
+pub fn with(recursive: bool, cte_tables: Vec<ast::Cte>) -> Option<ast::With> {
+    let with_token = AttachedToken::empty();
+    (!cte_tables.is_empty()).then_some(ast::With { with_token, recursive, cte_tables })
+}
+
+/// A relation of `FROM` that nothing is joined to.
+#[must_use]
+pub fn alone(relation: ast::TableFactor) -> ast::TableWithJoins {
+    ast::TableWithJoins { relation, joins: Vec::new() }
+}
+
+/// `*`
+#[must_use]
+pub fn all_columns() -> ast::SelectItem {
+    ast::SelectItem::Wildcard(ast::WildcardAdditionalOptions::default())
+}
+
 /// A part of a name of several.
 pub fn name_part(name: &str) -> ast::ObjectNamePart {
     ast::ObjectNamePart::Identifier(quoted(name))
 }
 
 /// A name as it is: with quotes.
-fn quoted(name: &str) -> ast::Ident {
+#[must_use]
+pub fn quoted(name: &str) -> ast::Ident {
     ast::Ident::with_quote('"', name)
 }

@@ -15,6 +15,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Operator};
 use fabius_sql_meaning::catalog::{ObjectName, TEMPORARY, TEMPORARY_SHOWN, Table, View};
 use fabius_sql_meaning::pg_catalog;
 use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_syntax::part;
 use fabius_sql_syntax::tokens::Tokens;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
@@ -374,6 +375,11 @@ impl Binder<'_> {
             let relation = self.use_common(&relation)?;
             return self.aliased(relation, name, alias);
         }
+        if let ([name], Some(alias)) = (path, alias)
+            && let Some(number) = part::given_number(name)
+        {
+            return self.given(number, alias);
+        }
         let catalog = self.environment.catalog.clone();
         let (schema, name) = match path {
             [name] => (None, name),
@@ -404,6 +410,17 @@ impl Binder<'_> {
             }
         }
         Err(no_table(path))
+    }
+
+    /// Rows that were found before: the alias has their columns with types.
+    fn given(&mut self, number: u64, alias: &ast::TableAlias) -> Result<Joined> {
+        let column = |column: &ast::TableAliasColumnDef| {
+            let data_type = column.data_type.as_ref().ok_or_else(|| no_table(&[folded(&alias.name)]))?;
+            Ok((folded(&column.name), self.environment.catalog.type_of(data_type)?))
+        };
+        let columns = alias.columns.iter().map(column).collect::<Result<_>>()?;
+        let bound = self.leaf(Leaf::Given { number, columns }, "given")?;
+        self.aliased(bound, "given", Some(alias))
     }
 
     /// A leaf under a name of its own in the plan.

@@ -16,7 +16,7 @@ use fabius_sql_meaning::catalog::{Catalog, ObjectName, Relation, folded};
 use fabius_sql_meaning::functions::may_differ;
 use fabius_sql_syntax::part;
 use fabius_sql_syntax::written::quoted_object;
-use fabius_value::{Error, Result, SqlState};
+use fabius_value::{Error, Result};
 use sqlparser::ast::{self, VisitMut, VisitorMut};
 use std::ops::ControlFlow;
 
@@ -64,12 +64,8 @@ fn named_in(query: &ast::Query) -> Vec<String> {
 
 /// `WITH "name" AS (query) SELECT * FROM "name"`, as the common table expression and the query behind it.
 fn named(name: &str, query: ast::Query) -> Result<(ast::Cte, ast::Query)> {
-    let text = format!("WITH \"{name}\" AS (SELECT 1) SELECT * FROM \"{name}\"");
-    let mut whole = part::query(&text)?;
-    let common = whole.with.take().and_then(|mut with| with.cte_tables.pop());
-    let mut common = common.ok_or_else(|| Error::new(SqlState(*b"XX000"), "WITH is gone"))?;
-    *common.query = query;
-    Ok((common, whole))
+    let from = vec![part::alone(part::table(name))];
+    Ok((part::common(name, query), part::select(None, vec![part::all_columns()], from, None)?))
 }
 
 impl Asking<'_> {
@@ -104,11 +100,7 @@ impl Asking<'_> {
             all.extend(own.cte_tables);
             is_recursive |= own.recursive;
         }
-        whole.with = (!all.is_empty()).then(|| ast::With {
-            with_token: ast::helpers::attached_token::AttachedToken::empty(),
-            recursive: is_recursive,
-            cte_tables: all,
-        });
+        whole.with = part::with(is_recursive, all);
         whole
     }
 
@@ -191,10 +183,7 @@ impl VisitorMut for WholeTables<'_, '_> {
         if let ast::SetExpr::Select(select) = *instead.body
             && let Some(only) = select.from.into_iter().next()
         {
-            let called = alias.take().or_else(|| {
-                let name = ast::Ident::with_quote('"', &name.name);
-                Some(ast::TableAlias { explicit: true, name, columns: Vec::new(), at: None })
-            });
+            let called = alias.take().or_else(|| Some(part::called(&name.name)));
             *factor = only.relation;
             if let ast::TableFactor::Table { alias, .. } = factor {
                 *alias = called;

@@ -1,11 +1,39 @@
 //! Rows that were found before as parts of a statement.
 
+use super::result::HeldRows;
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::text_format::{self, TextStyle};
 use fabius_sql_syntax::part;
 use fabius_sql_syntax::written::quoted;
 use fabius_value::{Result, Value};
 use sqlparser::ast;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Rows that parts of the statement have found, by their numbers.
+#[derive(Clone, Default)]
+pub(super) struct GivenRows(BTreeMap<u64, Arc<HeldRows>>);
+
+impl GivenRows {
+    pub(super) fn insert(&mut self, number: u64, rows: HeldRows) {
+        self.0.insert(number, Arc::new(rows));
+    }
+
+    /// Some columns of the rows of a number.
+    pub(super) fn get(&self, number: u64, columns: &[usize]) -> Option<Vec<Vec<Value>>> {
+        let chosen =
+            |row: &Vec<Value>| columns.iter().map(|at| row.get(*at).cloned().unwrap_or_default()).collect();
+        Some(self.0.get(&number)?.rows.iter().map(chosen).collect())
+    }
+}
+
+/// A number that no other rows have.
+pub(super) fn next_number() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Relaxed)
+}
 
 /// A value as a literal of its column's type.
 pub(super) fn literal(value: &Value, column: &OutputColumn) -> String {

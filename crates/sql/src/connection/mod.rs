@@ -93,6 +93,7 @@ use fabius_sql_planning as planning;
 use fabius_sql_syntax as syntax;
 use facts::Facts;
 use futures::stream::BoxStream;
+use given_rows::GivenRows;
 use parking_lot::Mutex;
 use presence::Presence;
 use stance::Stance;
@@ -145,6 +146,8 @@ pub struct Connection {
     /// Statements that wrote rows.
     writes: u32,
     manner: Manner,
+    /// What parts of the statement have found.
+    given: GivenRows,
     /// What a statement by itself stands on.
     stance: Stance,
     /// What the call of a statement by itself requires, if it does not stand on the lead of this node.
@@ -266,6 +269,7 @@ impl Connection {
             has_committed: false,
             writes: 0,
             manner: Manner::default(),
+            given: GivenRows::default(),
             stance: Stance::Lead(None),
             requirement: None,
             facts: Arc::new(facts),

@@ -2,11 +2,10 @@
 
 use super::explain_options::Wanted;
 use super::write_query::WriteQuery;
-use super::written_rows::Target;
 use crate::lock::{LockKey, LockMode};
 use fabius::{Database, Statement};
 use fabius_program::syntax::Source;
-use fabius_sql_meaning::catalog::{Catalog, ObjectName};
+use fabius_sql_meaning::catalog::{Catalog, ConstraintId, ObjectName};
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::parameter_types::ParameterTypes;
 use fabius_sql_meaning::sql_type::SqlType;
@@ -18,7 +17,7 @@ use fabius_sql_syntax::normal_form::NormalForm;
 use fabius_value::{Error, Result, SqlState, Value};
 use parking_lot::Mutex;
 use sqlparser::ast;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Programs of one statement that are kept for parameters of which some are null, at most; those with yet other
@@ -85,20 +84,23 @@ pub(super) struct Explanation {
 
 /// A statement whose common table expressions write.
 pub(super) struct WithWrites {
-    /// The statement.
-    pub(super) query: ast::Query,
-    /// The types of its parameters.
-    pub(super) types: Vec<SqlType>,
-    /// Columns of the common table expressions that write: `None` for the others.
-    pub(super) parts: Vec<Option<Vec<OutputColumn>>>,
-    /// The tables that common table expressions and the statement behind them write.
-    pub(super) targets: Vec<Option<Target>>,
+    /// What runs, one after the other.
+    pub(super) parts: Vec<Part>,
+    /// References that wait until all parts have run.
+    pub(super) references: BTreeSet<ConstraintId>,
     /// Tables that its parts read.
     pub(super) reads: Vec<ObjectName>,
-    /// The common table expression whose rows are those of the statement, if that asks first what others change.
-    pub(super) answer: Option<usize>,
-    /// The tag, if not that of the statement behind the common table expressions.
+    /// The part whose rows are those of the statement, if that is not the last: it asks first what others change.
+    pub(super) answering: Option<usize>,
+    /// The tag, if not that of the last part.
     pub(super) tag: Option<&'static str>,
+}
+
+/// A part of a statement.
+pub(super) struct Part {
+    pub(super) plan: Arc<Plan>,
+    /// What parts behind it know its rows by.
+    pub(super) number: u64,
 }
 
 /// A statement with `SKIP LOCKED`.

@@ -126,7 +126,7 @@ impl Plan {
             }
         };
         if has_writes(statement) {
-            return Plan::of_with_writes(database, catalog, (statement, None), given, session);
+            return Plan::of_with_writes(database, catalog, (statement, text, None), given, session);
         }
         let statement = &*without_void(statement, given);
         let source = Arc::new(Source::new(text, "statement"));
@@ -171,7 +171,7 @@ impl Plan {
         };
         let is_beyond = [SqlState::NOT_SUPPORTED, SqlState::UNDEFINED_FUNCTION].contains(&error.state());
         if is_beyond && let Some((apart, tag)) = returning_apart(statement)? {
-            let plan = Plan::of_with_writes(database, catalog, (&apart, Some(tag)), given, session);
+            let plan = Plan::of_with_writes(database, catalog, (&apart, text, Some(tag)), given, session);
             return plan.map_err(|_| error);
         }
         Err(error)

@@ -291,7 +291,8 @@ impl Connection {
         most: (usize, usize),
     ) -> Result<RowStream> {
         let place = (&self.database, self.within());
-        let source = TransactionRows::new(place, running, query, self.transaction.as_mut()).await?;
+        let within = (self.transaction.as_mut(), &self.given);
+        let source = TransactionRows::new(place, running, query, within).await?;
         let most = if source.stands() { most } else { (usize::MAX, usize::MAX) };
         let mut first = HeldRows::new(self.holding());
         let mut rest = query.run(parameters, Arc::new(source), &self.memory).await?;

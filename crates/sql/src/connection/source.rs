@@ -3,6 +3,7 @@
 //! A scan of a table is a program that the transaction runs, like its other statements. Where nothing that it shows has
 //! to be kept, it is read at the transaction's seq, some rows at a time, as the query takes them.
 
+use super::given_rows::GivenRows;
 use super::row_lock::{submit_locking, unless_waited};
 use super::sql_database::SqlDatabase;
 use super::transaction::{OpenTransaction, Running, ended};
@@ -38,6 +39,8 @@ pub(super) struct TransactionRows {
     reads_nothing: bool,
     /// Whether nobody will ask what it has shown: it is a query's own.
     is_alone: bool,
+    /// What parts of the statement have found.
+    given: GivenRows,
 }
 
 impl TransactionRows {
@@ -46,7 +49,7 @@ impl TransactionRows {
         (database, within): (&Arc<SqlDatabase>, Oid),
         running: &Running,
         query: &QueryPlan,
-        open: Option<&mut OpenTransaction>,
+        (open, given): (Option<&mut OpenTransaction>, &GivenRows),
     ) -> Result<TransactionRows> {
         let is_alone = open.is_none();
         let mut locked = running.lock().await;
@@ -73,6 +76,7 @@ impl TransactionRows {
             stand,
             reads_nothing,
             is_alone,
+            given: given.clone(),
         })
     }
 
@@ -289,6 +293,11 @@ impl RowSource for TransactionRows {
             }
         };
         futures::stream::once(parts).try_flatten().boxed()
+    }
+
+    fn given(&self, number: u64, columns: &[usize]) -> Result<Vec<Vec<Value>>> {
+        let rows = self.given.get(number, columns);
+        rows.ok_or_else(|| Error::new(SqlState::UNDEFINED_TABLE, "these rows do not exist"))
     }
 
     async fn sequence(&self, name: &ObjectName) -> Result<(i64, bool)> {

@@ -3,7 +3,7 @@
 //! ```text
 //! WITH gone AS (DELETE FROM a RETURNING id) INSERT INTO b SELECT id FROM gone
 //!   1. DELETE FROM a RETURNING id                              --> rows
-//!   2. WITH gone AS (VALUES of these rows) INSERT INTO b SELECT id FROM gone
+//!   2. WITH gone AS (SELECT id FROM these rows) INSERT INTO b SELECT id FROM gone
 //! ```
 //!
 //! All of it is one transaction. PostgreSQL's parts see the tables as they were before any of them. So what asks a
@@ -11,27 +11,23 @@
 //! part that writes such a table leaves the rows that the earlier one has written (`written_rows`).
 
 use super::asked_first::{AskedFirst, asked_first, writes};
-use super::given_rows::query_of;
-use super::plan::{Body, Plan, WithWrites};
-use super::result::rows_response;
+use super::given_rows;
+use super::plan::{Body, Given, Part, Plan, WithWrites};
+use super::result::HeldRows;
 use super::{Connection, Response, written_rows};
 use fabius::Database;
 use fabius_sql_meaning::catalog::{Catalog, ConstraintId, ForeignKey, ObjectName, Table};
 use fabius_sql_meaning::output::OutputColumn;
+use fabius_sql_meaning::parameter_types;
 use fabius_sql_meaning::session_facts::SessionFacts;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_query::WRITTEN;
 use fabius_sql_syntax::part;
-use fabius_sql_syntax::tokens::Tokens;
-use fabius_sql_syntax::written::{written, written_ident};
 use fabius_value::{Error, Result, SqlState, Value};
-use futures::TryStreamExt;
 use sqlparser::ast;
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
-
-/// Rows that a part may return.
-const ROWS: usize = 100_000;
 
 /// A statement with `RETURNING` as a query of the rows that it returns: `INSERT INTO t ... RETURNING f(a)` is `WITH
 /// written AS (INSERT INTO t ... RETURNING *) SELECT f(a) FROM written AS t`. Its tag too. `None` if it names other
@@ -64,14 +60,14 @@ pub(super) fn returning_apart(statement: &ast::Statement) -> Result<Option<(ast:
     if let [ast::SelectItem::Wildcard(_)] = items.as_slice() {
         return Ok(None);
     }
-    let shown: Vec<String> = items.iter().map(written).collect();
-    *items = vec![ast::SelectItem::Wildcard(ast::WildcardAdditionalOptions::default())];
-    let (called, statement) = (written_ident(&called), written(&statement));
-    let text = format!(
-        "WITH \"{WRITTEN}\" AS ({statement}) SELECT {} FROM \"{WRITTEN}\" AS {called}",
-        shown.join(", ")
-    );
-    Ok(Some((Tokens::of(&text)?.sql()?, tag)))
+    let shown = std::mem::replace(items, vec![part::all_columns()]);
+    let mut written = part::table(WRITTEN);
+    if let ast::TableFactor::Table { alias, .. } = &mut written {
+        *alias = Some(ast::TableAlias { name: called, ..part::called(WRITTEN) });
+    }
+    let with = part::with(false, vec![part::common(WRITTEN, query_of(statement)?)]);
+    let query = part::select(with.as_ref(), shown, vec![part::alone(written)], None)?;
+    Ok(Some((ast::Statement::Query(Box::new(query)), tag)))
 }
 
 /// Whether common table expressions of a statement write.
@@ -80,83 +76,14 @@ pub(super) fn has_writes(statement: &ast::Statement) -> bool {
     query.with.iter().flat_map(|with| &with.cte_tables).any(|common| writes(&common.query))
 }
 
-impl WithWrites {
-    /// The statement up to a place among its common table expressions, with what those before it have given; the
-    /// whole of it behind the last.
-    fn upto(&self, place: usize, given: &[Option<Vec<Vec<Value>>>]) -> Result<ast::Query> {
-        let mut query = self.query.clone();
-        let Some(with) = query.with.as_mut() else { return Ok(query) };
-        let tables = std::mem::take(&mut with.cte_tables);
-        let mut own = None;
-        for (at, mut common) in tables.into_iter().enumerate() {
-            match (at == place, self.parts.get(at).and_then(Option::as_deref)) {
-                (true, _) if writes(&common.query) => {
-                    own = Some(common);
-                    break;
-                }
-                // It may name itself.
-                (true, _) => {
-                    let shown = format!("SELECT * FROM {}", written_ident(&common.alias.name));
-                    with.cte_tables.push(common);
-                    return Ok(ast::Query { with: query.with, ..part::query(&shown)? });
-                }
-                (false, Some(columns)) if self.own(at, columns).is_empty() => continue,
-                (false, Some(columns)) => {
-                    *common.query = query_of(self.own(at, columns), self.given(at, given))?;
-                }
-                (false, None) => {}
-            }
-            with.cte_tables.push(common);
-        }
-        if with.cte_tables.is_empty() {
-            query.with = None;
-        }
-        let mut query = match own {
-            Some(own) => ast::Query { with: query.with, ..*own.query },
-            None => query,
-        };
-        if let Some(target) = self.targets.get(place).and_then(Option::as_ref) {
-            let earlier = self.targets.iter().zip(&self.parts).enumerate().take(place);
-            let written = earlier.filter_map(|(at, (target, columns))| {
-                Some((target.as_ref()?, columns.as_deref()?, self.given(at, given)))
-            });
-            written_rows::leave(&mut query.body, target, written)?;
-        }
-        Ok(query)
-    }
-
-    /// The references that wait until all parts have run: those between tables that are written, and those that would
-    /// change a table that the statement names.
-    fn references(&self, catalog: &Catalog) -> BTreeSet<ConstraintId> {
-        let written: BTreeSet<&ObjectName> =
-            self.targets.iter().flatten().map(|target| &target.table).collect();
-        let children = catalog.tables.values().filter(|child| !child.foreign_keys.is_empty());
-        let keys = children.flat_map(|child| child.foreign_keys.iter().map(move |key| (child, key)));
-        let mut keys = keys.filter(|(_, key)| written.contains(&key.parent)).peekable();
-        if keys.peek().is_none() {
-            return BTreeSet::new();
-        }
-        let named = written_rows::named_tables(catalog, &self.query);
-        let acts = |key: &ForeignKey| key.on_delete.acts() || key.on_update.acts();
-        let is_meant = |(child, key): &(&Arc<Table>, &ForeignKey)| match acts(key) {
-            true => named.as_ref().is_none_or(|named| {
-                let mut led_to = catalog.followers(&child.name, acts).into_iter();
-                named.contains(&child.name) || led_to.any(|table| named.contains(&table.name))
-            }),
-            false => written.contains(&child.name),
-        };
-        keys.filter(is_meant).map(|(child, key)| (child.oid, key.name.clone())).collect()
-    }
-
-    /// A part's columns without those of keys that it gives for parts behind it.
-    fn own<'c>(&self, place: usize, columns: &'c [OutputColumn]) -> &'c [OutputColumn] {
-        let keys = self.targets.get(place).and_then(Option::as_ref).map_or(0, written_rows::Target::keys);
-        columns.get(..columns.len().saturating_sub(keys)).unwrap_or_default()
-    }
-
-    fn given<'g>(&self, place: usize, given: &'g [Option<Vec<Vec<Value>>>]) -> &'g [Vec<Value>] {
-        given.get(place).and_then(Option::as_deref).unwrap_or_default()
-    }
+/// A statement that writes as a query that is nothing else.
+fn query_of(statement: ast::Statement) -> Result<ast::Query> {
+    let body = match statement {
+        insert @ ast::Statement::Insert(_) => ast::SetExpr::Insert(insert),
+        update @ ast::Statement::Update(_) => ast::SetExpr::Update(update),
+        other => ast::SetExpr::Delete(other),
+    };
+    Ok(ast::Query { body: Box::new(body), ..part::select(None, Vec::new(), Vec::new(), None)? })
 }
 
 /// A query that is nothing but a statement is that statement.
@@ -167,12 +94,128 @@ fn statement_of(query: ast::Query) -> ast::Statement {
     }
 }
 
+/// A query with common table expressions before its own.
+fn behind(before: &[ast::Cte], recursive: bool, mut query: ast::Query) -> ast::Query {
+    let own = query.with.take();
+    let recursive = recursive || own.as_ref().is_some_and(|own| own.recursive);
+    let own = own.into_iter().flat_map(|own| own.cte_tables);
+    query.with = part::with(recursive, before.iter().cloned().chain(own).collect());
+    query
+}
+
+/// Whether a statement has a parameter, by its place.
+fn has_parameter(statement: &ast::Statement, at: usize) -> bool {
+    let found = ast::visit_expressions(statement, |expression| match expression {
+        ast::Expr::Value(value)
+            if matches!(&value.value, ast::Value::Placeholder(name)
+                if parameter_types::index_of(name).is_ok_and(|index| index == at)) =>
+        {
+            ControlFlow::Break(())
+        }
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
+}
+
+/// The references that wait until all parts have run: those between tables that are written, and those that would
+/// change a table that the statement names.
+fn waiting_references(
+    catalog: &Catalog,
+    query: &ast::Query,
+    targets: &[Option<written_rows::Target>],
+) -> BTreeSet<ConstraintId> {
+    let written: BTreeSet<&ObjectName> = targets.iter().flatten().map(|target| &target.table).collect();
+    let children = catalog.tables.values().filter(|child| !child.foreign_keys.is_empty());
+    let keys = children.flat_map(|child| child.foreign_keys.iter().map(move |key| (child, key)));
+    let mut keys = keys.filter(|(_, key)| written.contains(&key.parent)).peekable();
+    if keys.peek().is_none() {
+        return BTreeSet::new();
+    }
+    let named = written_rows::named_tables(catalog, query);
+    let acts = |key: &ForeignKey| key.on_delete.acts() || key.on_update.acts();
+    let is_meant = |(child, key): &(&Arc<Table>, &ForeignKey)| match acts(key) {
+        true => named.as_ref().is_none_or(|named| {
+            let mut led_to = catalog.followers(&child.name, acts).into_iter();
+            named.contains(&child.name) || led_to.any(|table| named.contains(&table.name))
+        }),
+        false => written.contains(&child.name),
+    };
+    keys.filter(is_meant).map(|(child, key)| (child.oid, key.name.clone())).collect()
+}
+
+/// Plans the parts of a statement, one after the other.
+struct Planning<'p> {
+    database: &'p Database,
+    catalog: &'p Arc<Catalog>,
+    text: &'p str,
+    session: &'p Arc<dyn SessionFacts>,
+    types: Vec<SqlType>,
+    parts: Vec<Part>,
+    /// Tables that parts before have changed, and the relations of those whose keys they give.
+    changed: Vec<ObjectName>,
+    left: Vec<(ObjectName, ast::Query)>,
+    reads: Vec<ObjectName>,
+}
+
+impl Planning<'_> {
+    /// Plans a part; gives its columns.
+    fn part(
+        &mut self,
+        mut query: ast::Query,
+        target: Option<&written_rows::Target>,
+    ) -> Result<Option<Vec<OutputColumn>>> {
+        if let Some(target) = target {
+            let others = self.left.iter().filter(|(table, _)| target.table == *table);
+            written_rows::leave(&mut query.body, target, others.map(|(_, keys)| keys.clone()));
+        }
+        let statement = statement_of(query);
+        let text = (self.text, None);
+        let plan = Plan::of(self.database, self.catalog, &statement, text, &self.types, self.session)?;
+        let mut reads = plan.reads();
+        if let Some(target) = target {
+            reads.retain(|table| target.asks(self.catalog, &statement, table));
+        }
+        if reads.iter().any(|name| self.changed.contains(name)) {
+            return Err(Error::new(
+                SqlState::NOT_SUPPORTED,
+                "reading a table that the same statement changes is not supported",
+            ));
+        }
+        self.changed.extend(target.map(|target| target.table.clone()));
+        self.reads.extend(reads);
+        for (at, sql_type) in plan.parameters.iter().enumerate() {
+            if self.types.len() <= at {
+                self.types.resize(at + 1, SqlType::Unknown);
+            }
+            if self.types[at] == SqlType::Unknown && has_parameter(&statement, at) {
+                self.types[at] = sql_type.clone();
+            }
+        }
+        let columns = plan.columns.clone();
+        self.parts.push(Part { plan, number: given_rows::next_number() });
+        Ok(columns)
+    }
+
+    /// Rows that the last part gives, as a query of so many columns behind some that are passed over.
+    fn given(&self, columns: &[OutputColumn], passed_over: usize, count: usize) -> Result<ast::Query> {
+        let number = self.parts.last().map_or(0, |part| part.number);
+        let types: Vec<String> = columns.iter().map(|column| column.sql_type.written()).collect();
+        let relation = part::given(number, types.iter().map(String::as_str))?;
+        let own = columns.iter().enumerate().skip(passed_over).take(count);
+        let items = own.map(|(at, column)| {
+            let value = ast::Expr::Identifier(part::quoted(&part::given_column(at)));
+            part::named(value, &column.name)
+        });
+        part::select(None, items.collect(), vec![part::alone(relation)], None)
+    }
+}
+
 impl Plan {
     /// How a statement runs whose common table expressions write.
     pub(super) fn of_with_writes(
         database: &Database,
         catalog: &Arc<Catalog>,
-        (statement, tag): (&ast::Statement, Option<&'static str>),
+        (statement, text, tag): (&ast::Statement, &str, Option<&'static str>),
         given: &[SqlType],
         session: &Arc<dyn SessionFacts>,
     ) -> Result<Arc<Plan>> {
@@ -181,7 +224,7 @@ impl Plan {
         };
         let reads_alone = |query: &ast::Query| {
             let statement = ast::Statement::Query(Box::new(query.clone()));
-            let plan = Plan::of(database, catalog, &statement, (&written(&statement), None), given, session);
+            let plan = Plan::of(database, catalog, &statement, (text, None), given, session);
             let gives_columns =
                 |plan: &Arc<Plan>| plan.columns.as_ref().is_some_and(|columns| !columns.is_empty());
             plan.ok().filter(gives_columns).map(|plan| plan.reads())
@@ -190,69 +233,69 @@ impl Plan {
         let AskedFirst { query: mut whole, asked, answer } =
             asked_first(catalog, query, &changed, &reads_alone)?;
         let targets = written_rows::targets(catalog, &mut whole)?;
-        let (commons, parts) = (asked.len(), vec![None; asked.len()]);
-        let mut all = WithWrites {
-            query: whole,
+        let references = waiting_references(catalog, &whole, &targets);
+        let with = whole.with.take();
+        let recursive = with.as_ref().is_some_and(|with| with.recursive);
+        let mut planning = Planning {
+            database,
+            catalog,
+            text,
+            session,
             types: given.to_vec(),
-            parts,
-            targets,
+            parts: Vec::new(),
+            changed: Vec::new(),
+            left: Vec::new(),
             reads: Vec::new(),
-            answer,
-            tag,
         };
-        let (mut tables, mut names) = (Vec::new(), Vec::new());
-        let mut changed: Vec<ObjectName> = Vec::new();
-        let mut columns = None;
-        for place in 0..=commons {
-            let common = all.query.with.as_ref().and_then(|with| with.cte_tables.get(place));
-            let is_part = common.map_or(answer.is_none(), |common| {
-                writes(&common.query) || asked.get(place).is_some_and(|is_asked| *is_asked)
-            });
-            if !is_part {
-                continue;
-            }
-            let statement = statement_of(all.upto(place, &[])?);
-            let text = written(&statement);
-            let plan = Plan::of(database, catalog, &statement, (&text, None), &all.types, session)?;
-            let mut reads = plan.reads();
-            if let Some(target) = all.targets.get(place).and_then(Option::as_ref) {
-                reads.retain(|table| target.asks(catalog, &statement, table));
-            }
-            if reads.iter().any(|name| changed.contains(name)) {
-                return Err(Error::new(
-                    SqlState::NOT_SUPPORTED,
-                    "reading a table that the same statement changes is not supported",
-                ));
-            }
-            changed
-                .extend(all.targets.get(place).and_then(Option::as_ref).map(|target| target.table.clone()));
-            all.reads.extend(reads);
-            tables.extend(plan.tables.iter().cloned());
-            names.extend(plan.names.iter().cloned());
-            for (at, sql_type) in plan.parameters.iter().enumerate() {
-                if all.types.len() <= at {
-                    all.types.resize(at + 1, SqlType::Unknown);
+        let (mut before, mut columns, mut answering) = (Vec::<ast::Cte>::new(), None, None);
+        let commons = with.into_iter().flat_map(|with| with.cte_tables);
+        for ((at, mut common), target) in commons.enumerate().zip(&targets) {
+            let query = match (writes(&common.query), asked.get(at)) {
+                (true, _) => behind(&before, recursive, *common.query.clone()),
+                // It may name itself.
+                (false, Some(true)) => {
+                    let named =
+                        part::alone(part::table(&fabius_sql_meaning::catalog::folded(&common.alias.name)));
+                    let all = part::select(None, vec![part::all_columns()], vec![named], None)?;
+                    before.push(common.clone());
+                    let query = behind(&before, recursive, all);
+                    before.pop();
+                    query
                 }
-                if all.types[at] == SqlType::Unknown && text.contains(&format!("${}", at + 1)) {
-                    all.types[at] = sql_type.clone();
+                _ => {
+                    before.push(common);
+                    continue;
                 }
+            };
+            let given = planning.part(query, target.as_ref())?;
+            if answer == Some(at) {
+                (columns, answering) = (given.clone(), Some(planning.parts.len() - 1));
             }
-            match all.parts.get_mut(place) {
-                Some(part) => *part = Some(plan.columns.clone().unwrap_or_default()),
-                None => columns = plan.columns.clone(),
+            let given = given.unwrap_or_default();
+            let keys = target.as_ref().map_or(0, written_rows::Target::keys);
+            let own = given.len().saturating_sub(keys);
+            if let Some(target) = target.as_ref().filter(|_| keys > 0) {
+                planning.left.push((target.table.clone(), planning.given(&given, own, keys)?));
+            }
+            if own > 0 {
+                *common.query = planning.given(&given, 0, own)?;
+                before.push(common);
             }
         }
-        if let Some(answer) = answer {
-            columns = all.parts[answer].clone();
+        if answering.is_none() {
+            let target = targets.last().and_then(Option::as_ref);
+            columns = planning.part(behind(&before, recursive, whole), target)?;
         }
+        let Planning { types, parts, reads, .. } = planning;
+        let mut tables: Vec<_> = parts.iter().flat_map(|part| part.plan.tables.iter().cloned()).collect();
         tables.dedup();
-        let parameters = all.types.clone();
-        let body = Body::WithWrites(Box::new(all));
+        let names = parts.iter().flat_map(|part| part.plan.names.iter().cloned()).collect();
+        let body = WithWrites { parts, references, reads, answering, tag };
         Ok(Arc::new(Plan {
             version: catalog.version,
-            parameters,
+            parameters: types,
             columns,
-            body,
+            body: Body::WithWrites(Box::new(body)),
             tables,
             names,
             writes: true,
@@ -264,13 +307,15 @@ impl Connection {
     /// Runs the parts that write, then the statement.
     pub(super) async fn perform_with_writes(
         &mut self,
+        catalog: &Arc<Catalog>,
         all: &WithWrites,
         parameters: &[Value],
     ) -> Result<Response> {
         let is_alone = self.begin_alone();
-        let references = all.references(&self.catalog());
-        let postpones = self.postpone(references);
-        let mut outcome = self.perform_parts(all, parameters).await;
+        let postpones = self.postpone(all.references.clone());
+        let before = self.given.clone();
+        let mut outcome = self.perform_parts(catalog, all, parameters).await;
+        self.given = before;
         if postpones {
             let ended = self.end_postponing(outcome.is_ok()).await;
             outcome = outcome.and_then(|response| ended.map(|()| response));
@@ -278,41 +323,32 @@ impl Connection {
         self.end_alone(is_alone, outcome).await
     }
 
-    async fn perform_parts(&mut self, all: &WithWrites, parameters: &[Value]) -> Result<Response> {
-        let mut given: Vec<Option<Vec<Vec<Value>>>> = vec![None; all.parts.len()];
-        for (place, part) in all.parts.iter().enumerate() {
-            if part.is_none() {
-                continue;
-            }
-            let text = written(&statement_of(all.upto(place, &given)?));
-            if let Response::Rows { rows, .. } = self.perform_part(&text, all, parameters).await? {
-                let rows: Vec<Vec<Value>> = rows.try_collect().await?;
-                if rows.len() > ROWS {
-                    return Err(Error::new(
-                        SqlState::PROGRAM_LIMIT,
-                        "a statement in WITH returns too many rows",
-                    )
-                    .with_detail(format!("it returns {}, at most {ROWS} are allowed", rows.len())));
+    async fn perform_parts(
+        &mut self,
+        catalog: &Arc<Catalog>,
+        all: &WithWrites,
+        parameters: &[Value],
+    ) -> Result<Response> {
+        let mut answer = None;
+        for (at, part) in all.parts.iter().enumerate() {
+            let given = Given { parameters, ..Given::default() };
+            let response = Box::pin(self.perform(catalog, &part.plan, given)).await?;
+            let is_last = at + 1 == all.parts.len();
+            match response {
+                Response::Rows { columns, mut rows, tag } => {
+                    let mut held = HeldRows::new(self.holding());
+                    held.fill(&mut rows, (usize::MAX, usize::MAX)).await?;
+                    if all.answering.map_or(is_last, |answering| answering == at) {
+                        let tag = if all.answering.is_some() { "SELECT" } else { all.tag.unwrap_or(tag) };
+                        answer = Some(Response::Rows { columns, rows: held.stream(), tag });
+                    } else {
+                        self.given.insert(part.number, held);
+                    }
                 }
-                given[place] = Some(rows);
+                done if is_last && answer.is_none() => answer = Some(done),
+                _ => {}
             }
         }
-        if let Some(answer) = all.answer {
-            let columns = all.parts[answer].clone().unwrap_or_default();
-            return Ok(rows_response(columns, given[answer].take().unwrap_or_default(), "SELECT"));
-        }
-        let text = written(&statement_of(all.upto(all.parts.len(), &given)?));
-        match self.perform_part(&text, all, parameters).await? {
-            Response::Rows { columns, rows, tag } => {
-                Ok(rows_response(columns, rows.try_collect().await?, all.tag.unwrap_or(tag)))
-            }
-            other => Ok(other),
-        }
-    }
-
-    async fn perform_part(&mut self, text: &str, all: &WithWrites, parameters: &[Value]) -> Result<Response> {
-        let prepared = Box::pin(self.prepare(text, &all.types)).await?;
-        let count = prepared.parameters.len().min(parameters.len());
-        Box::pin(self.execute(&prepared, &parameters[..count])).await
+        answer.ok_or_else(|| Error::new(SqlState(*b"XX000"), "a statement without parts"))
     }
 }

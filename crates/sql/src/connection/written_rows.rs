@@ -6,15 +6,12 @@
 //! ```text
 //! WITH new AS (INSERT INTO t ... RETURNING id) UPDATE t SET a = 1 WHERE b
 //!   1. INSERT INTO t ... RETURNING id, t.key                    --> rows
-//!   2. UPDATE t SET a = 1 WHERE (b) AND t.key NOT IN (keys of these rows)
+//!   2. UPDATE t SET a = 1 WHERE (b) AND t.key NOT IN (SELECT key FROM these rows)
 //! ```
 
-use super::given_rows::literal;
 use fabius_sql_meaning::catalog::{Catalog, ObjectName, Relation, folded};
-use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_syntax::part;
-use fabius_sql_syntax::tokens::Tokens;
-use fabius_value::{Error, Result, SqlState, Value};
+use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -174,44 +171,24 @@ pub(super) fn targets(catalog: &Catalog, query: &mut ast::Query) -> Result<Vec<O
     Ok(all)
 }
 
-/// Leaves the rows to others that they have written: each of these gives its columns and rows.
-///
-/// # Errors
-/// Does not fail: the literals can be read.
-pub(super) fn leave<'o>(
-    body: &mut ast::SetExpr,
-    target: &Target,
-    others: impl Iterator<Item = (&'o Target, &'o [OutputColumn], &'o [Vec<Value>])>,
-) -> Result<()> {
-    let Some(parts) = statement_in(body).and_then(parts) else { return Ok(()) };
-    let mut written = Vec::new();
-    for (other, columns, rows) in
-        others.filter(|(other, ..)| target.finds_rows && other.table == target.table)
-    {
-        let from = columns.len().saturating_sub(other.keys());
-        for row in rows {
-            let key = row.iter().zip(columns).skip(from).map(|(value, column)| literal(value, column));
-            let key = key.map(|text| Tokens::of(&text)?.read(|parser| parser.parse_expr()));
-            written.push(one_or_row(key.collect::<Result<_>>()?));
-        }
+/// Leaves the rows to others that they have written: queries of the keys of these.
+pub(super) fn leave(body: &mut ast::SetExpr, target: &Target, others: impl Iterator<Item = ast::Query>) {
+    let Some(parts) = statement_in(body).and_then(parts).filter(|_| target.finds_rows) else { return };
+    for keys in others {
+        let others_alone = ast::Expr::InSubquery {
+            expr: Box::new(one_or_row(target.key().collect())),
+            subquery: Box::new(keys),
+            negated: true,
+        };
+        *parts.condition = Some(match parts.condition.take() {
+            None => others_alone,
+            Some(condition) => ast::Expr::BinaryOp {
+                left: Box::new(ast::Expr::Nested(Box::new(condition))),
+                op: ast::BinaryOperator::And,
+                right: Box::new(others_alone),
+            },
+        });
     }
-    if written.is_empty() {
-        return Ok(());
-    }
-    let others_alone = ast::Expr::InList {
-        expr: Box::new(one_or_row(target.key().collect())),
-        list: written,
-        negated: true,
-    };
-    *parts.condition = Some(match parts.condition.take() {
-        None => others_alone,
-        Some(condition) => ast::Expr::BinaryOp {
-            left: Box::new(ast::Expr::Nested(Box::new(condition))),
-            op: ast::BinaryOperator::And,
-            right: Box::new(others_alone),
-        },
-    });
-    Ok(())
 }
 
 fn one_or_row(mut values: Vec<ast::Expr>) -> ast::Expr {
