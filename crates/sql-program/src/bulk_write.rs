@@ -42,6 +42,7 @@ impl BulkWrite {
             columns: &places,
             types: &types,
             conflict: None,
+            found: &[],
             returning: None,
         };
         BulkWrite::insert(database, catalog, &rows, &mut ParameterTypes::default())
@@ -57,7 +58,8 @@ impl BulkWrite {
         let source = Arc::new(Source::new("INSERT", "statement"));
         let lowered = lower_insert_rows(rows, &source, catalog, parameters)?;
         let counted = counted(rows.table, rows.columns).into_iter().map(|(_, sequence)| sequence).collect();
-        BulkWrite::of(database, lowered, counted, rows.types)
+        let types: Vec<SqlType> = rows.types.iter().chain(rows.found).cloned().collect();
+        BulkWrite::of(database, lowered, counted, &types)
     }
 
     /// A program that takes a list of rows.

@@ -8,7 +8,8 @@ use super::scope::{Relation, Row};
 use super::stop::{Bind, Place, beyond};
 use super::tree;
 use fabius_program::syntax::tree::Expression;
-use fabius_sql_meaning::catalog::Table;
+use fabius_sql_meaning::catalog::{Catalog, Table};
+use fabius_sql_meaning::parameter_types::ParameterTypes;
 use fabius_sql_syntax::spelling::TARGET;
 use fabius_sql_syntax::tokens::Tokens;
 use fabius_value::DataType;
@@ -153,7 +154,8 @@ impl<'a> Binder<'a> {
         if targets.iter().any(|(column, ..)| key.contains(&table.columns[*column].name)) {
             return beyond("ON CONFLICT DO UPDATE of the primary key");
         }
-        self.with_scope(vec![existing.clone(), excluded], |binder| {
+        let relations = [existing.clone(), excluded].into_iter().chain(target.found.clone());
+        self.with_scope(relations.collect(), |binder| {
             // Rows before this one, if there are several, may have been written.
             let is_behind = target.touched.is_some();
             let condition = binder.behind_write_if(is_behind, |binder| {
@@ -219,6 +221,14 @@ impl<'a> Binder<'a> {
             }
         }
     }
+}
+
+/// The columns of the key whose conflicts `ON CONFLICT DO UPDATE` means, if there is one.
+#[must_use]
+pub fn arbiter(catalog: &Catalog, table: &Table, conflict: &ast::OnConflict) -> Option<Vec<String>> {
+    let mut types = ParameterTypes::default();
+    let mut keys = Binder::new(catalog, "", &mut types).arbiters(table, conflict).ok()?;
+    keys.pop().filter(|_| keys.is_empty())
 }
 
 /// The key that a target of `ON CONFLICT` with expressions or a condition means: the columns of the first that has the

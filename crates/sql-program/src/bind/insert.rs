@@ -79,7 +79,7 @@ impl<'a> Binder<'a> {
             }
             _ => None,
         };
-        let mut target = Target { table, alias, columns, named, conflict, touched, after };
+        let mut target = Target { table, alias, columns, named, conflict, found: None, touched, after };
         if has_several_rows(insert) {
             self.await_own(&target.table, Fate::New)?;
         }
@@ -449,6 +449,8 @@ pub(super) struct Target<'r, 'b, 'a> {
     pub(super) columns: Vec<usize>,
     pub(super) named: bool,
     pub(super) conflict: Option<&'r ast::OnInsert>,
+    /// What was found besides, for `ON CONFLICT`.
+    pub(super) found: Option<Relation>,
     /// The keys of the rows that the statement has written, if it may meet one of them again.
     pub(super) touched: Option<Touched>,
     pub(super) after: Afterwards<'r, 'b, 'a>,

@@ -80,13 +80,14 @@ mod write;
 
 pub use binder::{Binder, Variables};
 pub use bound::Bound;
+pub use conflict::arbiter;
 pub use constant::{Recipe, arguments};
 pub use generated::refuse_given;
 pub use inputs::Inputs;
 pub(crate) use list::List;
 pub use lowering::{explained, lower};
 pub use row_body::{QueryFacts, RowBody};
-pub use rows::{RowsOf, counted, lower_delete_rows, lower_insert_rows, lower_update_rows};
+pub use rows::{FOUND, RowsOf, counted, lower_delete_rows, lower_insert_rows, lower_update_rows};
 pub use select::is_aggregated;
 pub use stop::{Bind, Stop};
 pub use untyped::{type_items, typed};

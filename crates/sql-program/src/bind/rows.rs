@@ -8,7 +8,7 @@ use super::bound::Bound;
 use super::insert::{Target, Touched};
 use super::key_change::Moving;
 use super::row_body::Gathered;
-use super::scope::{Relation, key_types};
+use super::scope::{Relation, Row, key_types};
 use super::stop::{Bind, Stop};
 use super::tree;
 use super::write::Afterwards;
@@ -21,6 +21,7 @@ use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::parameter_types::ParameterTypes;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_meaning::type_rules::without_modifiers;
+use fabius_sql_syntax::part;
 use fabius_value::{DataType, Result};
 use sqlparser::ast;
 use std::sync::Arc;
@@ -37,12 +38,18 @@ pub struct RowsOf<'s> {
     pub types: &'s [SqlType],
     /// `ON CONFLICT`, of an INSERT.
     pub conflict: Option<&'s ast::OnInsert>,
+    /// The types of values that are given besides, which `ON CONFLICT` knows as columns of [`FOUND`].
+    pub found: &'s [SqlType],
     /// `RETURNING`.
     pub returning: Option<&'s [ast::SelectItem]>,
 }
 
-/// Inserts rows: the argument's rows have a value for each of `columns`, and after them one for each column of
-/// [`counted`]: the next value of its sequence.
+/// The relation of what was found for a row besides its values; no table is named so. Its columns are named
+/// [`given_column`](fabius_sql_syntax::part::given_column).
+pub const FOUND: &str = " found";
+
+/// Inserts rows: the argument's rows have a value for each of `columns`, then what was found besides, then one for each
+/// column of [`counted`]: the next value of its sequence.
 ///
 /// `RETURNING` and `ON CONFLICT` may have the statement's parameters, which are the program's other arguments.
 ///
@@ -132,7 +139,7 @@ impl<'a> Binder<'a> {
     fn insert_rows(mut self, rows: &RowsOf<'_>, source: &Arc<Source>) -> Bind<Lowered> {
         self.writes.insert(rows.table.name.clone());
         let counted = counted(rows.table, rows.columns);
-        let types = rows.types.iter().map(|sql_type| (given_type(sql_type), true));
+        let types = rows.types.iter().chain(rows.found).map(|sql_type| (given_type(sql_type), true));
         let list = self.given_list(types.chain(counted.iter().map(|_| (DataType::BigInt, false))));
         let touched = match rows.conflict {
             Some(ast::OnInsert::OnConflict(conflict)) => self.touched_rows(rows.table, conflict)?,
@@ -154,8 +161,8 @@ impl<'a> Binder<'a> {
                         let Some(column) = column else { continue };
                         columns.push(*column);
                         let definition = &rows.table.columns[*column];
-                        let number =
-                            Bound::computed(field(each, rows.columns.len() + at), SqlType::BigInt, false);
+                        let place = rows.columns.len() + rows.found.len() + at;
+                        let number = Bound::computed(field(each, place), SqlType::BigInt, false);
                         values.push(binder.stored(number, &definition.name, &definition.sql_type)?);
                     }
                     let numbered = columns.len();
@@ -165,6 +172,7 @@ impl<'a> Binder<'a> {
                         columns,
                         named: true,
                         conflict: rows.conflict,
+                        found: found(rows, each),
                         touched,
                         after,
                     };
@@ -288,6 +296,22 @@ impl<'a> Binder<'a> {
         })?;
         self.finish_write(block, rows.returning.is_some().then_some((returned, gathered)), tag, source)
     }
+}
+
+/// What was found for a row, as `ON CONFLICT` sees it.
+fn found(rows: &RowsOf<'_>, each: &str) -> Option<Relation> {
+    let values = rows.found.iter().enumerate().map(|(at, sql_type)| {
+        let value = field(each, rows.columns.len() + at);
+        Bound::held_as(value, without_modifiers(sql_type), true, given_type(sql_type))
+    });
+    let columns = rows.found.iter().enumerate();
+    (!rows.found.is_empty()).then(|| Relation {
+        name: FOUND.to_string(),
+        table: None,
+        columns: columns.map(|(at, sql_type)| (part::given_column(at), sql_type.clone())).collect(),
+        hidden: (0..rows.found.len()).collect(),
+        row: Row::Values(values.collect()),
+    })
 }
 
 /// How a program holds given values of a type.

@@ -66,6 +66,9 @@ impl Connection {
         }
         let style = self.text_style();
         rows.iter_mut().try_for_each(|row| write.convert(row, &style))?;
+        if let Some(met) = &write.met {
+            self.meet(met, &mut rows, parameters).await?;
+        }
         let returned = write.returned.map(|from| rows.iter_mut().map(|row| row.split_off(from)).collect());
         let written = self.write_rows(catalog, (&write.write, parameters), rows, false).await?;
         Ok(Written { returned: returned.unwrap_or(written.returned), ..written })

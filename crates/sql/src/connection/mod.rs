@@ -16,6 +16,7 @@
 //! | `row_changes` | `UPDATE` and `DELETE` of rows that a query finds |
 //! | `with_writes` | `WITH` whose parts write |
 //! | `given_rows` | rows that were found before as parts of a statement |
+//! | `met_rows` | what `ON CONFLICT DO UPDATE` assigns, where a query computes it |
 //! | `asked_first`, `written_rows` | what such parts see of each other: nothing; each row is written once |
 //! | `skip_locked` | `SKIP LOCKED` |
 //! | `stance` | what statements stand on in a cluster: the lead of this node, or the state |
@@ -50,6 +51,7 @@ mod explanation;
 mod facts;
 mod given_rows;
 mod listed;
+mod met_rows;
 mod numbers;
 mod past;
 mod plan;

@@ -283,7 +283,7 @@ impl Plan {
         match &self.body {
             Body::Program(program) => program.lowered.reads.clone(),
             Body::Query(query) => query.reads.clone(),
-            Body::WriteQuery(write) => write.query.reads.clone(),
+            Body::WriteQuery(write) => write.found_in().cloned().collect(),
             Body::WithWrites(all) => all.reads.clone(),
             Body::SkipLocked(plan) => plan.direct.reads(),
             _ => Vec::new(),

@@ -4,7 +4,7 @@ use super::explain_options::Wanted;
 use super::plan::{Body, Explanation, Lowering, Plan, Program};
 use super::skip_locked::{has_skips, waiting};
 use super::with_writes::{has_writes, returning_apart};
-use super::write_query::WriteQuery;
+use super::write_query::{WriteQuery, is_beyond};
 use crate::lock::{LockKey, LockMode};
 use fabius::Database;
 use fabius_program::syntax::Source;
@@ -169,8 +169,9 @@ impl Plan {
             Ok(plan) => return Ok(plan),
             Err(error) => too_large.unwrap_or(error),
         };
-        let is_beyond = [SqlState::NOT_SUPPORTED, SqlState::UNDEFINED_FUNCTION].contains(&error.state());
-        if is_beyond && let Some((apart, tag)) = returning_apart(statement)? {
+        if is_beyond(&error)
+            && let Some((apart, tag)) = returning_apart(statement)?
+        {
             let plan = Plan::of_with_writes(database, catalog, (&apart, text, Some(tag)), given, session);
             return plan.map_err(|_| error);
         }

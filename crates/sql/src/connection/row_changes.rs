@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-fn not_supported(what: &str) -> Error {
+pub(super) fn not_supported(what: &str) -> Error {
     Error::new(SqlState::NOT_SUPPORTED, format!("{what} is not supported"))
 }
 
@@ -64,7 +64,7 @@ fn target(catalog: &Catalog, table: &ast::TableWithJoins) -> Result<Target> {
 }
 
 /// What an assignment gives each of its columns.
-fn assigned(assignment: &ast::Assignment) -> Result<Vec<(ast::ObjectName, ast::Expr)>> {
+pub(super) fn assigned(assignment: &ast::Assignment) -> Result<Vec<(ast::ObjectName, ast::Expr)>> {
     let columns = match &assignment.target {
         ast::AssignmentTarget::ColumnName(name) => {
             return Ok(vec![(name.clone(), assignment.value.clone())]);
@@ -328,13 +328,14 @@ impl WriteQuery {
             columns: &columns,
             types: &stored,
             conflict: None,
+            found: &[],
             returning: None,
         };
         let source = Arc::new(Source::new("UPDATE", "statement"));
         let write =
             BulkWrite::of(database, lower_update_rows(&rows, &source, catalog)?, Vec::new(), &stored)?;
         let returned = returning.map(|_| width);
-        Ok(WriteQuery { write, query, table: table.name.clone(), tag: "UPDATE", key, returned })
+        Ok(WriteQuery { write, query, met: None, table: table.name.clone(), tag: "UPDATE", key, returned })
     }
 
     /// Plans a `DELETE`, perhaps with common table expressions.
@@ -367,12 +368,21 @@ impl WriteQuery {
             columns: &[],
             types: &[],
             conflict: None,
+            found: &[],
             returning: None,
         };
         let source = Arc::new(Source::new("DELETE", "statement"));
         let write = BulkWrite::of(database, lower_delete_rows(&rows, &source, catalog)?, Vec::new(), &[])?;
         let key = target.key.len();
         let returned = returning.map(|_| key);
-        Ok(WriteQuery { write, query, table: target.table.name.clone(), tag: "DELETE", key, returned })
+        Ok(WriteQuery {
+            write,
+            query,
+            met: None,
+            table: target.table.name.clone(),
+            tag: "DELETE",
+            key,
+            returned,
+        })
     }
 }

@@ -1,5 +1,6 @@
 //! A write of what a query gives.
 
+use super::met_rows::MetRows;
 use fabius::Database;
 use fabius_sql_meaning::catalog::{Catalog, ObjectName, Table, folded};
 use fabius_sql_meaning::conversion;
@@ -24,6 +25,8 @@ use std::sync::Arc;
 pub(crate) struct WriteQuery {
     pub(super) write: BulkWrite,
     pub(super) query: QueryPlan,
+    /// What is asked of the rows that proposed ones meet, before they are written.
+    pub(super) met: Option<MetRows>,
     pub(super) table: ObjectName,
     /// The tag's words before the count.
     pub(super) tag: &'static str,
@@ -162,10 +165,22 @@ impl WriteQuery {
             columns: &places,
             types: &stored,
             conflict: insert.on.as_ref(),
+            found: &[],
             returning: insert.returning.as_deref(),
         };
-        let write = BulkWrite::insert(database, catalog, &rows, types)?;
-        Ok(WriteQuery { write, query, table: table.name.clone(), tag: "INSERT 0", key: 0, returned: None })
+        let written = BulkWrite::insert(database, catalog, &rows, types);
+        let (write, met) = match (written, &insert.on) {
+            (Err(error), Some(ast::OnInsert::OnConflict(conflict))) if is_beyond(&error) => {
+                let Some((met, on)) = MetRows::plan(catalog, conflict, &rows, types, session)? else {
+                    return Err(error);
+                };
+                let rows = RowsOf { conflict: Some(&on), found: &met.types, ..rows };
+                (BulkWrite::insert(database, catalog, &rows, types)?, Some(met))
+            }
+            (written, _) => (written?, None),
+        };
+        let table = table.name.clone();
+        Ok(WriteQuery { write, query, met, table, tag: "INSERT 0", key: 0, returned: None })
     }
 
     /// Converts the values of a row that the query has given to the types in which they are written, by the session's
@@ -185,7 +200,12 @@ impl WriteQuery {
 
     /// Tables that it reads.
     pub fn reads(&self) -> impl Iterator<Item = &ObjectName> {
-        self.query.reads.iter().chain(&self.write.lowered.reads)
+        self.found_in().chain(&self.write.lowered.reads)
+    }
+
+    /// Tables that its queries read.
+    pub fn found_in(&self) -> impl Iterator<Item = &ObjectName> {
+        self.query.reads.iter().chain(self.met.iter().flat_map(|met| &met.query.reads))
     }
 
     /// Tables that it writes.
@@ -203,6 +223,11 @@ impl WriteQuery {
             _ => None,
         }
     }
+}
+
+/// Whether a program cannot do what is right.
+pub(super) fn is_beyond(error: &Error) -> bool {
+    [SqlState::NOT_SUPPORTED, SqlState::UNDEFINED_FUNCTION].contains(&error.state())
 }
 
 /// The types that values of a query have once they are converted for the columns that they are assigned to, which are
