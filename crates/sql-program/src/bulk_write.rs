@@ -16,9 +16,9 @@ pub struct BulkWrite {
     pub lowered: Lowered,
     /// The program as the database has it.
     pub statement: Arc<Statement>,
-    /// Sequences that each row takes a number of, behind its values.
+    /// Sequences that each row takes a number of, behind the values that it is given.
     pub counted: Vec<ObjectName>,
-    /// The types of a row's values.
+    /// The types of a row's values, with numbers and what was found besides.
     pub types: Vec<SqlType>,
 }
 
@@ -57,8 +57,10 @@ impl BulkWrite {
     ) -> Result<BulkWrite> {
         let source = Arc::new(Source::new("INSERT", "statement"));
         let lowered = lower_insert_rows(rows, &source, catalog, parameters)?;
-        let counted = counted(rows.table, rows.columns).into_iter().map(|(_, sequence)| sequence).collect();
-        let types: Vec<SqlType> = rows.types.iter().chain(rows.found).cloned().collect();
+        let counted: Vec<ObjectName> =
+            counted(rows.table, rows.columns).into_iter().map(|(_, sequence)| sequence).collect();
+        let numbers = counted.iter().map(|_| &SqlType::BigInt);
+        let types: Vec<SqlType> = rows.types.iter().chain(numbers).chain(rows.found).cloned().collect();
         BulkWrite::of(database, lowered, counted, &types)
     }
 

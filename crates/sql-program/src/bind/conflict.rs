@@ -143,7 +143,6 @@ impl<'a> Binder<'a> {
         let excluded = Relation {
             name: "excluded".into(),
             row: Row::Values(new.to_vec()),
-            hidden: (0..table.columns.len()).collect(),
             ..Relation::table(&table, None)
         };
         let mut targets = Vec::new();

@@ -48,8 +48,8 @@ pub struct RowsOf<'s> {
 /// [`given_column`](fabius_sql_syntax::part::given_column).
 pub const FOUND: &str = " found";
 
-/// Inserts rows: the argument's rows have a value for each of `columns`, then what was found besides, then one for each
-/// column of [`counted`]: the next value of its sequence.
+/// Inserts rows: the argument's rows have a value for each of `columns`, then one for each column of [`counted`]: the
+/// next value of its sequence; then what was found besides.
 ///
 /// `RETURNING` and `ON CONFLICT` may have the statement's parameters, which are the program's other arguments.
 ///
@@ -139,8 +139,10 @@ impl<'a> Binder<'a> {
     fn insert_rows(mut self, rows: &RowsOf<'_>, source: &Arc<Source>) -> Bind<Lowered> {
         self.writes.insert(rows.table.name.clone());
         let counted = counted(rows.table, rows.columns);
-        let types = rows.types.iter().chain(rows.found).map(|sql_type| (given_type(sql_type), true));
-        let list = self.given_list(types.chain(counted.iter().map(|_| (DataType::BigInt, false))));
+        let held = |sql_type: &SqlType| (given_type(sql_type), true);
+        let numbers = counted.iter().map(|_| (DataType::BigInt, false));
+        let fields = rows.types.iter().map(held).chain(numbers).chain(rows.found.iter().map(held));
+        let list = self.given_list(fields);
         let touched = match rows.conflict {
             Some(ast::OnInsert::OnConflict(conflict)) => self.touched_rows(rows.table, conflict)?,
             _ => None,
@@ -161,8 +163,8 @@ impl<'a> Binder<'a> {
                         let Some(column) = column else { continue };
                         columns.push(*column);
                         let definition = &rows.table.columns[*column];
-                        let place = rows.columns.len() + rows.found.len() + at;
-                        let number = Bound::computed(field(each, place), SqlType::BigInt, false);
+                        let number =
+                            Bound::computed(field(each, rows.columns.len() + at), SqlType::BigInt, false);
                         values.push(binder.stored(number, &definition.name, &definition.sql_type)?);
                     }
                     let numbered = columns.len();
@@ -172,7 +174,7 @@ impl<'a> Binder<'a> {
                         columns,
                         named: true,
                         conflict: rows.conflict,
-                        found: found(rows, each),
+                        found: found(rows, counted.len(), each),
                         touched,
                         after,
                     };
@@ -298,10 +300,10 @@ impl<'a> Binder<'a> {
     }
 }
 
-/// What was found for a row, as `ON CONFLICT` sees it.
-fn found(rows: &RowsOf<'_>, each: &str) -> Option<Relation> {
+/// What was found for a row, behind its values and so many numbers, as `ON CONFLICT` sees it.
+fn found(rows: &RowsOf<'_>, numbers: usize, each: &str) -> Option<Relation> {
     let values = rows.found.iter().enumerate().map(|(at, sql_type)| {
-        let value = field(each, rows.columns.len() + at);
+        let value = field(each, rows.columns.len() + numbers + at);
         Bound::held_as(value, without_modifiers(sql_type), true, given_type(sql_type))
     });
     let columns = rows.found.iter().enumerate();

@@ -67,6 +67,7 @@ impl Connection {
         let style = self.text_style();
         rows.iter_mut().try_for_each(|row| write.convert(row, &style))?;
         if let Some(met) = &write.met {
+            self.number_rows(catalog, &write.write, &mut rows).await?;
             self.meet(met, &mut rows, parameters).await?;
         }
         let returned = write.returned.map(|from| rows.iter_mut().map(|row| row.split_off(from)).collect());
@@ -100,7 +101,10 @@ impl Connection {
             if write.lowered.tag != "DELETE" {
                 self.database.refuse_rows()?;
             }
-            self.number_rows(catalog, write, &mut part).await?;
+            // Those that others may be met by have their numbers.
+            if part.first().is_some_and(|row| row.len() < write.types.len()) {
+                self.number_rows(catalog, write, &mut part).await?;
+            }
             let mut part = Some(Value::List(part));
             let mut arguments = Vec::with_capacity(write.lowered.arguments.len());
             for (argument, parameter) in

@@ -263,8 +263,23 @@ impl Connection {
                 root.parts.push(of_operators(&write.query.explain(parameters, &self.memory).await?));
                 (root, Vec::new())
             }
-            Body::WithWrites(_) | Body::SkipLocked(_) => {
-                (Step::new("Statements one after the other"), Vec::new())
+            Body::WithWrites(all) => {
+                let mut root = Step::new("Parts one after the other, in one transaction");
+                let mut text = Vec::new();
+                for part in &all.parts {
+                    let steps = Box::pin(self.steps(catalog, &part.plan, verbose, parameters));
+                    let (step, program) = steps.await?;
+                    root.parts.push(step);
+                    text.extend(program);
+                }
+                (root, text)
+            }
+            Body::SkipLocked(skipping) => {
+                let steps = Box::pin(self.steps(catalog, &skipping.direct, verbose, parameters));
+                let (step, program) = steps.await?;
+                let mut root = Step::new("Rows that are locked are passed over");
+                root.parts.push(step);
+                (root, program)
             }
             Body::Explanation(_) | Body::Other => (Step::new("Result"), Vec::new()),
         })

@@ -14,7 +14,7 @@ use super::given_rows;
 use super::result::HeldRows;
 use super::row_changes::{assigned, not_supported};
 use super::write_query::stored_types;
-use fabius_sql_meaning::catalog::{Catalog, Column, Table, folded};
+use fabius_sql_meaning::catalog::{Catalog, Table, folded};
 use fabius_sql_meaning::conversion;
 use fabius_sql_meaning::functions::may_differ;
 use fabius_sql_meaning::parameter_types::ParameterTypes;
@@ -63,7 +63,11 @@ impl MetRows {
         let ast::OnConflictAction::DoUpdate(update) = &conflict.action else { return Ok(None) };
         let Some(key) = bind::arbiter(catalog, table, conflict) else { return Ok(None) };
         let number = given_rows::next_number();
-        let (excluded, seen) = proposed(catalog, rows, number)?;
+        let (excluded, known) = proposed(catalog, rows, number)?;
+        let called = rows.alias.clone().unwrap_or_else(|| table.name.name.clone());
+        if !key.iter().all(|name| known.contains(name)) {
+            return Ok(None);
+        }
         let mut items = vec![ast::SelectItem::UnnamedExpr(part::column(EXCLUDED, PLACE))];
         let (mut places, mut assignments) = (Vec::new(), Vec::new());
         for assignment in &update.assignments {
@@ -83,7 +87,7 @@ impl MetRows {
                         if typed == drawn() {
                             return Ok(None);
                         }
-                        let typed = seen.about(typed, table)?;
+                        refuse_unknown(&typed, table, &known)?;
                         items.push(ast::SelectItem::UnnamedExpr(typed));
                         places.push(place);
                         found
@@ -93,7 +97,6 @@ impl MetRows {
             }
         }
         let met = part::column(FOUND, &part::given_column(places.len()));
-        let called = rows.alias.clone().unwrap_or_else(|| table.name.name.clone());
         let mut existing = part::table(&table.name.name);
         if let ast::TableFactor::Table { name, alias, .. } = &mut existing {
             name.0.insert(0, part::name_part(&table.name.schema));
@@ -102,10 +105,10 @@ impl MetRows {
         let equal = key.iter().map(|name| ast::Expr::BinaryOp {
             left: Box::new(part::column(&called, name)),
             op: ast::BinaryOperator::Eq,
-            right: Box::new(part::column(EXCLUDED, &unseen(name))),
+            right: Box::new(part::column(EXCLUDED, name)),
         });
-        let condition = update.selection.clone().map(|condition| seen.about(condition, table)).transpose()?;
-        let condition = condition.map(|condition| ast::Expr::Nested(Box::new(condition)));
+        update.selection.iter().try_for_each(|condition| refuse_unknown(condition, table, &known))?;
+        let condition = update.selection.clone().map(|condition| ast::Expr::Nested(Box::new(condition)));
         let all = equal.chain(condition).reduce(|left, right| ast::Expr::BinaryOp {
             left: Box::new(left),
             op: ast::BinaryOperator::And,
@@ -126,96 +129,86 @@ fn drawn() -> ast::Expr {
     ast::Expr::Identifier(ast::Ident::new("DEFAULT"))
 }
 
-/// What a column of proposed rows is called, so that a name by itself is the table's.
-fn unseen(name: &str) -> String {
-    format!(" {name}")
-}
-
-/// The columns of proposed rows that are known before these are written.
-struct Seen(BTreeSet<String>);
-
-impl Seen {
-    /// An expression about the rows that are met, with proposed rows' columns as the query names them.
-    ///
-    /// # Errors
-    /// `0A000` for a column that is not known before.
-    fn about(&self, mut expression: ast::Expr, table: &Table) -> Result<ast::Expr> {
-        let renamed = ast::visit_expressions_mut(&mut expression, |part| {
-            let ast::Expr::CompoundIdentifier(path) = part else { return ControlFlow::Continue(()) };
-            let [relation, name] = path.as_mut_slice() else { return ControlFlow::Continue(()) };
-            let column = folded(name);
-            if folded(relation) != EXCLUDED || table.position(&column).is_none() {
-                return ControlFlow::Continue(());
+/// Refuses an expression about a column of proposed rows that is not known before these are written.
+///
+/// # Errors
+/// `0A000`
+fn refuse_unknown(expression: &ast::Expr, table: &Table, known: &BTreeSet<String>) -> Result<()> {
+    let unknown = ast::visit_expressions(expression, |part| match part {
+        ast::Expr::CompoundIdentifier(path) => match path.as_slice() {
+            [relation, name] if folded(relation) == EXCLUDED && table.position(&folded(name)).is_some() => {
+                match known.contains(&folded(name)) {
+                    true => ControlFlow::Continue(()),
+                    false => ControlFlow::Break(folded(name)),
+                }
             }
-            if !self.0.contains(&column) {
-                let what = format!(
-                    "{EXCLUDED}.{column}, which is drawn when the row is written, in this ON CONFLICT"
-                );
-                return ControlFlow::Break(not_supported(&what));
-            }
-            *name = part::quoted(&unseen(&column));
-            ControlFlow::Continue(())
-        });
-        match renamed {
-            ControlFlow::Break(error) => Err(error),
-            ControlFlow::Continue(()) => Ok(expression),
+            _ => ControlFlow::Continue(()),
+        },
+        _ => ControlFlow::Continue(()),
+    });
+    match unknown {
+        ControlFlow::Break(name) => {
+            let what = format!("{EXCLUDED}.{name}, whose default is volatile, in this ON CONFLICT");
+            Err(not_supported(&what))
         }
+        ControlFlow::Continue(()) => Ok(()),
     }
 }
 
 /// The proposed rows as a relation, with defaults and what is generated, and the columns that are known.
-fn proposed(catalog: &Catalog, rows: &RowsOf<'_>, number: u64) -> Result<(ast::TableFactor, Seen)> {
+fn proposed(
+    catalog: &Catalog,
+    rows: &RowsOf<'_>,
+    number: u64,
+) -> Result<(ast::TableFactor, BTreeSet<String>)> {
     let table = rows.table;
+    let counted = bind::counted(table, rows.columns);
     let given = |at| ast::Expr::Identifier(part::quoted(&part::given_column(at)));
-    let mut seen = BTreeSet::new();
-    let mut items = vec![part::named(given(rows.columns.len()), PLACE)];
+    let mut known = BTreeSet::new();
+    let mut items = vec![part::named(given(rows.columns.len() + counted.len()), PLACE)];
     for (place, column) in table.columns.iter().enumerate().filter(|(_, column)| column.generated.is_none()) {
-        let value = match rows.columns.iter().position(|given| *given == place) {
+        let at = rows.columns.iter().position(|given| *given == place);
+        let number = || Some(rows.columns.len() + counted.iter().position(|(of, _)| *of == Some(place))?);
+        let value = match at.or_else(number) {
             Some(at) => given(at),
             None => match bind::typed(&drawn(), column) {
                 value if value == drawn() || may_differ(catalog, &value) => continue,
-                value => part::cast(value, &column.sql_type.written())?,
+                value => value,
             },
         };
-        items.push(part::named(value, &unseen(&column.name)));
-        seen.insert(column.name.clone());
+        items.push(part::named(part::cast(value, &column.sql_type.written())?, &column.name));
+        known.insert(column.name.clone());
     }
-    let types: Vec<String> = rows.types.iter().chain([&SqlType::BigInt]).map(SqlType::written).collect();
+    let numbers = counted.iter().map(|_| &SqlType::BigInt);
+    let types = rows.types.iter().chain(numbers).chain([&SqlType::BigInt]).map(SqlType::written);
+    let types: Vec<String> = types.collect();
     let from = vec![part::alone(part::given(number, types.iter().map(String::as_str))?)];
     let mut relation = derived(part::select(None, items, from, None)?);
     let mut computed = vec![part::all_columns()];
     for column in &table.columns {
-        if let Some(value) = generated(column, table, &seen)? {
-            computed.push(part::named(value, &unseen(&column.name)));
+        let Some(text) = &column.generated else { continue };
+        let value = Tokens::of(text)?.read(|parser| parser.parse_expr())?;
+        let is_known = ast::visit_expressions(&value, |part| match part {
+            ast::Expr::Identifier(name)
+                if table.position(&folded(name)).is_some() && !known.contains(&folded(name)) =>
+            {
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
+        });
+        if is_known.is_continue() {
+            computed.push(part::named(part::cast(value, &column.sql_type.written())?, &column.name));
         }
     }
-    let names = table.columns.iter().filter(|column| column.generated.is_some());
-    seen.extend(names.map(|column| column.name.clone()));
+    for item in &computed {
+        if let ast::SelectItem::ExprWithAlias { alias, .. } = item {
+            known.insert(alias.value.clone());
+        }
+    }
     if computed.len() > 1 {
         relation = derived(part::select(None, computed, vec![part::alone(relation)], None)?);
     }
-    Ok((relation, Seen(seen)))
-}
-
-/// What a generated column of a proposed row is; null if it is made of what is not known.
-fn generated(column: &Column, table: &Table, seen: &BTreeSet<String>) -> Result<Option<ast::Expr>> {
-    let Some(text) = &column.generated else { return Ok(None) };
-    let mut value = Tokens::of(text)?.read(|parser| parser.parse_expr())?;
-    let unknown = ast::visit_expressions_mut(&mut value, |part| {
-        if let ast::Expr::Identifier(name) = part
-            && table.position(&folded(name)).is_some()
-        {
-            if !seen.contains(&folded(name)) {
-                return ControlFlow::Break(());
-            }
-            *name = part::quoted(&unseen(&folded(name)));
-        }
-        ControlFlow::Continue(())
-    });
-    if unknown.is_break() {
-        return Err(not_supported("ON CONFLICT of rows with a column that is generated from what is drawn"));
-    }
-    part::cast(value, &column.sql_type.written()).map(Some)
+    Ok((relation, known))
 }
 
 fn derived(query: ast::Query) -> ast::TableFactor {
