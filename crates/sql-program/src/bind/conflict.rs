@@ -8,7 +8,7 @@ use super::scope::{Relation, Row};
 use super::stop::{Bind, Place, beyond};
 use super::tree;
 use fabius_program::syntax::tree::Expression;
-use fabius_sql_meaning::catalog::{Catalog, Table};
+use fabius_sql_meaning::catalog::{Catalog, Table, folded};
 use fabius_sql_meaning::parameter_types::ParameterTypes;
 use fabius_sql_syntax::spelling::TARGET;
 use fabius_sql_syntax::tokens::Tokens;
@@ -73,7 +73,7 @@ impl<'a> Binder<'a> {
                     let row = tree::keyed_row(&table.storage, place.clone());
                     let existing = Binder::keyed(&table, target.alias.clone(), place);
                     let (update, ()) =
-                        self.nested(|binder| binder.update_instead(target, existing, update, &new))?;
+                        self.nested(|binder| binder.update_instead(target, existing, (update, key), &new))?;
                     let (mut block, ()) = insert(self, target)?;
                     block.extend(target.touching(&new, true));
                     self.emit(tree::when(tree::exists(row), update, Some(block)));
@@ -119,7 +119,7 @@ impl<'a> Binder<'a> {
             let field = |at: usize| tree::column(tree::loop_row(each), &format!("k{}", at + 1), false);
             let place = (0..types.len()).map(field).collect();
             let existing = Binder::keyed(&table, target.alias.clone(), place);
-            binder.update_instead(target, existing, update, new)
+            binder.update_instead(target, existing, (update, key), new)
         })?;
         let (mut block, ()) = insert(self, target)?;
         block.extend(target.touching(new, true));
@@ -136,7 +136,7 @@ impl<'a> Binder<'a> {
         &mut self,
         target: &mut Target<'_, '_, 'a>,
         existing: Relation,
-        update: &ast::DoUpdate,
+        (update, arbiter): (&ast::DoUpdate, &[String]),
         new: &[Bound],
     ) -> Bind<()> {
         let table = target.table.clone();
@@ -149,6 +149,7 @@ impl<'a> Binder<'a> {
         for assignment in &update.assignments {
             self.assignment(&table, assignment, &mut targets)?;
         }
+        targets.retain(|(column, value, _)| !is_own_key(arbiter, &table.columns[*column].name, value));
         let key = Relation::key_columns(&table);
         if targets.iter().any(|(column, ..)| key.contains(&table.columns[*column].name)) {
             return beyond("ON CONFLICT DO UPDATE of the primary key");
@@ -220,6 +221,14 @@ impl<'a> Binder<'a> {
             }
         }
     }
+}
+
+/// Whether a column of the arbiter is given the proposed row's value, which is its own: `SET id = excluded.id`.
+#[must_use]
+pub fn is_own_key(arbiter: &[String], column: &str, value: &ast::Expr) -> bool {
+    matches!(value, ast::Expr::CompoundIdentifier(path)
+        if matches!(path.as_slice(), [relation, name] if folded(relation) == "excluded" && folded(name) == column))
+        && arbiter.iter().any(|name| name == column)
 }
 
 /// The columns of the key whose conflicts `ON CONFLICT DO UPDATE` means, if there is one.

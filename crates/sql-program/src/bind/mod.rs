@@ -80,7 +80,7 @@ mod write;
 
 pub use binder::{Binder, Variables};
 pub use bound::Bound;
-pub use conflict::arbiter;
+pub use conflict::{arbiter, is_own_key};
 pub use constant::{Recipe, arguments};
 pub use generated::refuse_given;
 pub use inputs::Inputs;

@@ -78,6 +78,9 @@ impl MetRows {
                 // The program has said so if it is none.
                 let Some(place) = place else { return Ok(None) };
                 let column = &table.columns[place];
+                if bind::is_own_key(&key, &column.name, &value) {
+                    continue;
+                }
                 let value = match column.generated {
                     // That it is given DEFAULT was seen when the statement was bound.
                     Some(_) => value,
