@@ -164,7 +164,9 @@ impl<'a> Binder<'a> {
             let (block, ()) = binder.nested(|binder| {
                 let assignments =
                     binder.behind_write_if(is_behind, |binder| binder.assigned_values(&table, &targets))?;
-                binder.change_row(&table, &existing, assignments, None)?;
+                if !assignments.is_empty() {
+                    binder.change_row(&table, &existing, assignments, None)?;
+                }
                 binder.block.extend(target.touching(new, true));
                 binder.scope().relations.truncate(1);
                 binder.afterwards(&mut target.after)
