@@ -13,6 +13,7 @@ use fabius_sql_meaning::catalog::{Catalog, ForeignKey, ObjectName, Table, folded
 use fabius_sql_meaning::parameter_types::ParameterTypes;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_syntax::normal_form::NormalForm;
+use fabius_sql_syntax::part;
 use fabius_value::{DataType, Error};
 use sqlparser::ast;
 use std::collections::{BTreeSet, HashMap};
@@ -381,7 +382,8 @@ impl<'a> Binder<'a> {
         let path = path(name)?;
         let is_known = found.is_some()
             || matches!(path.as_slice(), [.., schema, _] if is_system(schema))
-            || matches!(path.as_slice(), [only] if only.starts_with("pg_"));
+            || matches!(path.as_slice(), [only] if only.starts_with("pg_"))
+            || matches!(path.as_slice(), [only] if part::given_number(only).is_some());
         if is_known {
             return super::stop::beyond(format!("relation {}", path.join(".")));
         }
