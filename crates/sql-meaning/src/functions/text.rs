@@ -191,10 +191,22 @@ pub fn definitions() -> Vec<Definition> {
             let regex = similar_pattern(text_at(a, 1), escape)?;
             Ok(Value::Boolean(pattern(&regex, "s")?.is_match(text_at(a, 0))))
         }),
+        // Behind `string_agg`: what is before a part is its own separator.
+        define("fabius_joined(text[], text[]) text", |a, _| {
+            let mut joined = String::new();
+            for (at, (part, separator)) in elements_at(a, 0).iter().zip(elements_at(a, 1)).enumerate() {
+                if let (Value::Text(separator), true) = (separator, at > 0) {
+                    joined.push_str(&separator);
+                }
+                if let Value::Text(part) = part {
+                    joined.push_str(&part);
+                }
+            }
+            Ok(Value::Text(joined))
+        }),
         define("fabius_joined_bytes(bytea[], bytea[]) bytea", |a, _| {
             let mut joined = Vec::new();
             for (at, (part, separator)) in elements_at(a, 0).iter().zip(elements_at(a, 1)).enumerate() {
-                // What is before a part is its own separator.
                 if let (Value::Bytea(separator), true) = (separator, at > 0) {
                     joined.extend(separator);
                 }

@@ -349,27 +349,26 @@ impl Binder<'_> {
                     sql_type,
                 ))
             }
-            "string_agg" if [Some(&first), second.as_ref()].into_iter().flatten().any(is_bytes) => {
+            "string_agg" => {
                 let Some(separator) = second else { return wrong(self, &[first]) };
-                let separator = self.coerce(separator, &T::Bytea)?;
-                let first = self.coerce(first, &T::Bytea)?;
+                let to = if is_bytes(&first) || is_bytes(&separator) { T::Bytea } else { T::Text };
+                let (first, separator) = (self.coerce(first, &to)?, self.coerce(separator, &to)?);
+                if to == T::Text && matches!(separator.expr, Expr::Literal(..)) {
+                    let arguments = vec![first.expr, separator.expr];
+                    return Ok(Typed::new(self.joined(arguments, shape)?, to));
+                }
                 if shape.distinct {
-                    return Err(unsupported("string_agg (DISTINCT) of bytea is not supported"));
+                    let message = "string_agg (DISTINCT) of bytea or with a separator that is computed";
+                    return Err(unsupported(format!("{message} is not supported")));
                 }
                 let first = without_nulls(first, &mut shape);
                 let arrays = [first, separator].map(|typed| {
                     let gather = aggregate::array_agg::array_agg_udaf();
                     let array = self.make(gather, vec![typed.expr], shape.clone())?;
-                    Ok(Typed::new(array, T::Array(Box::new(T::Bytea))))
+                    Ok(Typed::new(array, T::Array(Box::new(to.clone()))))
                 });
-                self.function("fabius_joined_bytes", arrays.into_iter().collect::<Result<_>>()?)
-            }
-            "string_agg" => {
-                let Some(separator) = second else { return wrong(self, &[first]) };
-                let first = self.coerce(first, &T::Text)?;
-                let separator = self.coerce(separator, &T::Text)?;
-                let arguments = vec![first.expr, separator.expr];
-                Ok(Typed::new(self.joined(arguments, shape)?, T::Text))
+                let name = if to == T::Text { "fabius_joined" } else { "fabius_joined_bytes" };
+                self.function(name, arrays.into_iter().collect::<Result<_>>()?)
             }
             "json_agg" | "jsonb_agg" => {
                 let to = if name == "json_agg" { "fabius_json" } else { "fabius_jsonb" };

@@ -2,6 +2,7 @@
 
 use super::{Binder, Typed, folded};
 use crate::failure::unsupported;
+use crate::functions::moving::moving;
 use datafusion::logical_expr::expr::{Sort, WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::{
     Expr, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition,
@@ -50,6 +51,12 @@ impl Binder<'_> {
             Error::new(SqlState(*b"42P20"), "this frame needs another ORDER BY")
                 .with_detail(error.to_string())
         })?;
+        let function = match function {
+            WindowFunctionDefinition::AggregateUDF(aggregate) => {
+                WindowFunctionDefinition::AggregateUDF(moving(aggregate))
+            }
+            other => other,
+        };
         Ok(Expr::WindowFunction(Box::new(WindowFunction {
             fun: function,
             params: WindowFunctionParams {
