@@ -4,6 +4,7 @@ use crate::bind::Recipe;
 use fabius_program::syntax::tree::ProcedureDefinition;
 use fabius_sql_meaning::catalog::ObjectName;
 use fabius_sql_meaning::output::{OutputColumn, RowLock};
+use fabius_sql_meaning::sql_type::SqlType;
 use fabius_value::{SqlState, Value};
 use std::sync::Arc;
 
@@ -26,6 +27,8 @@ pub enum Argument {
     RandomUuid,
     /// A fresh random `bigint`, from which the program draws.
     Seed,
+    /// What an expression of the catalog, as SQL, gives where queries compute it; as a value of a type.
+    Computed(Arc<str>, SqlType),
     /// Two in a row: the first number of one of [`Lowered::reserves`], and how many there are.
     Reserved,
     /// Rows of values, computed before the program runs: one element per row, one argument per field.

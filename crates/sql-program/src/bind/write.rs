@@ -3,14 +3,18 @@
 use super::aggregate::{each_outside_queries, has_aggregate};
 use super::binder::Binder;
 use super::bound::Bound;
+use super::held::held;
 use super::row_body::RowBody;
 use super::scope::{Relation, Row};
-use super::stop::{Bind, Place, beyond};
+use super::stop::{Bind, Place, Stop, beyond};
 use super::tree;
+use crate::lowered::Argument;
 use fabius_program::syntax::tree::{Block, Expression};
 use fabius_sql_meaning::catalog::{Column, Table, folded};
-use fabius_sql_meaning::type_rules::Context;
+use fabius_sql_meaning::functions::may_differ;
+use fabius_sql_meaning::type_rules::{Context, without_modifiers};
 use fabius_sql_syntax::tokens::Tokens;
+use fabius_sql_syntax::written::written;
 use fabius_value::DataType;
 use sqlparser::ast::{self, Expr, SelectItem, Visit, Visitor};
 use std::ops::ControlFlow;
@@ -188,10 +192,35 @@ impl<'a> Binder<'a> {
         let Some(text) = &column.default else { return Ok(Bound::literal(None)) };
         let expression = self.parsed(text)?;
         let inline = std::mem::replace(&mut self.inline, true);
+        let before = (self.block.len(), self.inputs.clone());
         let value = self.with_only(Vec::new(), |binder| binder.operand(&expression));
         self.inline = inline;
-        let value = value?;
+        let value = match value {
+            Err(Stop::Beyond(what)) => {
+                self.block.truncate(before.0);
+                self.inputs = before.1;
+                self.computed_default(column, &expression).ok_or(Stop::Beyond(what))?
+            }
+            value => value?,
+        };
         self.stored(value, &column.name, &column.sql_type)
+    }
+
+    /// A default that a query computes before the program runs; `None` if each row of a loop would want another.
+    fn computed_default(&mut self, column: &Column, expression: &Expr) -> Option<Bound> {
+        let differs = may_differ(self.catalog, expression);
+        if differs && self.repeats {
+            return None;
+        }
+        let text = written(&super::untyped::typed(expression, column));
+        let argument = Argument::Computed(text.into(), column.sql_type.clone());
+        let data_type = held(&column.sql_type);
+        let known = self.inputs.arguments.iter().position(|known| *known == argument);
+        let value = match known.filter(|_| !differs) {
+            Some(at) => tree::variable(&self.inputs.parameters[at].name.text),
+            None => self.add_scalar(data_type, true, argument),
+        };
+        Some(Bound::held_as(value, without_modifiers(&column.sql_type), true, data_type))
     }
 
     /// An expression of the catalog.

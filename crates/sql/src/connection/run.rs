@@ -12,10 +12,16 @@ use super::{Connection, Response};
 use crate::lock::{LockKey, LockMode, Patience};
 use fabius_sql_meaning::catalog::Table;
 use fabius_sql_meaning::catalog::{Catalog, ObjectName};
+use fabius_sql_meaning::conversion;
 use fabius_sql_meaning::output::{OutputColumn, RowLock};
+use fabius_sql_meaning::parameter_types::ParameterTypes;
 use fabius_sql_meaning::session_facts::SessionFacts;
+use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_meaning::text_format::{self, Fit};
 use fabius_sql_planning as planning;
 use fabius_sql_program::lowered::Argument;
+use fabius_sql_query as query;
+use fabius_sql_syntax::part;
 use fabius_sql_syntax::{self as syntax, Command};
 use fabius_value::{Error, Result, SqlState, Value};
 use std::sync::Arc;
@@ -442,6 +448,7 @@ impl Connection {
                 Value::Double(bits as f64 / (1u64 << 53) as f64)
             }
             Argument::RandomUuid => Value::Bytea(uuid::Uuid::new_v4().into_bytes().to_vec()),
+            Argument::Computed(text, sql_type) => Box::pin(self.computed(text, sql_type)).await?,
             Argument::Seed => Value::BigInt(uuid::Uuid::new_v4().as_u128() as i64),
             // Given when the program runs.
             Argument::Reserved => Value::BigInt(0),
@@ -449,6 +456,22 @@ impl Connection {
                 return Err(Error::new(SqlState(*b"XX000"), "a list within a list of arguments"));
             }
         })
+    }
+
+    /// What an expression of the catalog gives.
+    async fn computed(&mut self, text: &str, sql_type: &SqlType) -> Result<Value> {
+        let (catalog, session) = (self.catalog(), self.session_facts());
+        let select = part::query(&format!("SELECT {text}"))?;
+        let query = query::plan(&select, &catalog, &mut ParameterTypes::default(), &session)?;
+        let rows = self.rows_of(&query, &[]).await?.rows;
+        let value = rows.into_iter().flatten().next().unwrap_or_default();
+        let value = match query.columns.first() {
+            Some(column) if column.sql_type != *sql_type => {
+                conversion::convert(&value, &column.sql_type, sql_type, &self.text_style(), Fit::Store)?
+            }
+            _ => value,
+        };
+        Ok(text_format::kept(value, sql_type))
     }
 
     /// `nextval`

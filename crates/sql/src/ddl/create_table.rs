@@ -9,9 +9,11 @@ use fabius_sql_meaning::catalog::{
     Check, Column, Deferral, ForeignKey, Identity, Key, ObjectName, ReferentialAction, Table, folded,
 };
 use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_meaning::type_rules::{self, Context};
 use fabius_sql_planning::heed;
 use fabius_sql_program::bind;
 use fabius_sql_program::bulk_write::BulkWrite;
+use fabius_sql_program::lowered::Argument;
 use fabius_sql_syntax::command::SequenceOptions;
 use fabius_sql_syntax::is_bare_function;
 use fabius_sql_syntax::tokens::Tokens;
@@ -141,9 +143,30 @@ impl Connection {
                 given = with_default.get(turn).copied().into_iter().collect();
             }
             let names: Vec<String> = given.iter().map(|column| column.name.clone()).collect();
-            BulkWrite::new(self.database().database(), &catalog, table, &names)?;
+            let write = BulkWrite::new(self.database().database(), &catalog, table, &names)?;
+            for argument in &write.lowered.arguments {
+                if let Argument::Computed(text, sql_type) = argument {
+                    self.try_default(text, sql_type).await?;
+                }
+            }
         }
         Ok(())
+    }
+
+    /// Refuses a default that queries compute and that no column of the type takes.
+    async fn try_default(&mut self, text: &str, sql_type: &SqlType) -> Result<()> {
+        let prepared = Box::pin(self.prepare(&format!("SELECT {text}"), &[])).await?;
+        let column = prepared.columns.as_ref().and_then(|columns| columns.first());
+        match column {
+            Some(column) if !type_rules::converts(&column.sql_type, sql_type, Context::Assignment) => {
+                let message =
+                    format!("a column is of type {sql_type} but its default is of type {}", column.sql_type);
+                Err(Error::new(SqlState(*b"42804"), message)
+                    .with_detail(format!("the default is {text}"))
+                    .with_hint("You will need to rewrite or cast the expression."))
+            }
+            _ => Ok(()),
+        }
     }
 
     async fn create_table_as(
@@ -274,6 +297,15 @@ impl Connection {
     pub(super) fn set_default(&mut self, column: &mut Column, expression: &ast::Expr) -> Result<()> {
         column.sequence = None;
         column.default = None;
+        let asks = ast::visit_expressions(expression, |part| match part {
+            ast::Expr::Subquery(_) | ast::Expr::Exists { .. } | ast::Expr::InSubquery { .. } => {
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
+        });
+        if asks.is_break() {
+            return Err(not_supported("a subquery in a DEFAULT expression"));
+        }
         if let Some(name) = nextval_of(expression) {
             // The default of a serial column, as dumps write it.
             column.sequence = Some(self.catalog().sequence_of_text(&name)?.name.clone());
