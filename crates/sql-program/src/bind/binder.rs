@@ -100,7 +100,7 @@ pub struct Binder<'a> {
     /// Rows that are to be deleted since others are, while that is bound.
     pub(super) waiting: Vec<Waiting>,
     /// Variables that hold the text of an array or interval.
-    kept_texts: BTreeSet<String>,
+    pub(super) kept_texts: BTreeSet<String>,
     /// Whether a function that is called says something to the client: see
     /// [`Lowered::notices`](crate::lowered::Lowered).
     pub notices: bool,

@@ -193,16 +193,15 @@ impl<'a> Binder<'a> {
         let expression = self.parsed(text)?;
         let inline = std::mem::replace(&mut self.inline, true);
         let before = (self.block.len(), self.inputs.clone());
-        let value = self.with_only(Vec::new(), |binder| binder.operand(&expression));
+        let value = self.with_only(Vec::new(), |binder| {
+            let value = binder.operand(&expression)?;
+            binder.stored(value, &column.name, &column.sql_type)
+        });
         self.inline = inline;
-        let value = match value {
-            Err(Stop::Beyond(what)) => {
-                self.block.truncate(before.0);
-                self.inputs = before.1;
-                self.computed_default(column, &expression).ok_or(Stop::Beyond(what))?
-            }
-            value => value?,
-        };
+        let Err(Stop::Beyond(what)) = value else { return value };
+        self.block.truncate(before.0);
+        self.inputs = before.1;
+        let value = self.computed_default(column, &expression).ok_or(Stop::Beyond(what))?;
         self.stored(value, &column.name, &column.sql_type)
     }
 
@@ -216,10 +215,14 @@ impl<'a> Binder<'a> {
         let argument = Argument::Computed(text.into(), column.sql_type.clone());
         let data_type = held(&column.sql_type);
         let known = self.inputs.arguments.iter().position(|known| *known == argument);
-        let value = match known.filter(|_| !differs) {
-            Some(at) => tree::variable(&self.inputs.parameters[at].name.text),
-            None => self.add_scalar(data_type, true, argument),
+        let name = match known.filter(|_| !differs) {
+            Some(at) => self.inputs.parameters[at].name.text.clone(),
+            None => self.add_parameter("p", tree::scalar_type(data_type, true), argument),
         };
+        if column.sql_type.is_kept_as_text() {
+            self.kept_texts.insert(name.clone());
+        }
+        let value = tree::variable(name);
         Some(Bound::held_as(value, without_modifiers(&column.sql_type), true, data_type))
     }
 
