@@ -23,12 +23,12 @@ pub const LONG_FUNCTIONS: &[(&str, &str, usize)] = &[
     ("crates/sql-meaning/src/functions/number.rs", "definitions", 194),
     ("crates/sql-meaning/src/functions/number_pattern.rs", "parse", 132),
     ("crates/sql-meaning/src/functions/session.rs", "definitions", 114),
-    ("crates/sql-meaning/src/functions/text.rs", "definitions", 199),
+    ("crates/sql-meaning/src/functions/text.rs", "definitions", 187),
     ("crates/sql-syntax/src/foreign/definition.rs", "judge_table", 120),
     ("crates/sql-meaning/src/pg_catalog/server.rs", "rows", 127),
     ("crates/sql-meaning/src/pg_catalog/standard.rs", "rows", 109),
     ("crates/sql-query/src/apply_operator.rs", "apply_batch", 107),
-    ("crates/sql-query/src/bind/aggregate.rs", "aggregate_of", 220),
+    ("crates/sql-query/src/bind/aggregate.rs", "aggregate_of", 219),
     ("crates/sql-query/src/bind/grouping.rs", "group", 134),
 ];
 

@@ -191,7 +191,18 @@ pub fn definitions() -> Vec<Definition> {
             let regex = similar_pattern(text_at(a, 1), escape)?;
             Ok(Value::Boolean(pattern(&regex, "s")?.is_match(text_at(a, 0))))
         }),
-        // Behind `string_agg`: what is before a part is its own separator.
+        define("unistr(text) text", |a, _| Ok(a[0].clone())),
+        define("gen_random_uuid() uuid volatile", |_, _| Ok(random_uuid())),
+        define("uuid_generate_v4() uuid volatile", |_, _| Ok(random_uuid())),
+    ];
+    all.extend(lengths());
+    all.extend(joining());
+    all
+}
+
+/// Behind `string_agg` with a separator that is computed: what is before a part is its own.
+fn joining() -> Vec<Definition> {
+    vec![
         define("fabius_joined(text[], text[]) text", |a, _| {
             let mut joined = String::new();
             for (at, (part, separator)) in elements_at(a, 0).iter().zip(elements_at(a, 1)).enumerate() {
@@ -216,12 +227,7 @@ pub fn definitions() -> Vec<Definition> {
             }
             Ok(Value::Bytea(joined))
         }),
-        define("unistr(text) text", |a, _| Ok(a[0].clone())),
-        define("gen_random_uuid() uuid volatile", |_, _| Ok(random_uuid())),
-        define("uuid_generate_v4() uuid volatile", |_, _| Ok(random_uuid())),
-    ];
-    all.extend(lengths());
-    all
+    ]
 }
 
 /// How long texts and bytes are.

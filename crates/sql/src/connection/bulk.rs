@@ -1,7 +1,8 @@
 //! Many rows written at once: those of a query, or those that are copied in.
 
+use super::held_rows::HeldRows;
 use super::plan::Given;
-use super::result::{HeldRows, rows_response};
+use super::result::rows_response;
 use super::write_query::WriteQuery;
 use super::{Connection, Response};
 use fabius_program::syntax::tree::TypeKind;

@@ -1,8 +1,8 @@
 //! Cursors of SQL: the rows of a query, and a place among them.
 
+use super::held_rows::HeldRows;
 use super::listed::Listing;
 use super::prepared::Prepared;
-use super::result::HeldRows;
 use super::{Connection, Response};
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::sql_type::SqlType;

@@ -1,6 +1,6 @@
 //! Rows that were found before as parts of a statement.
 
-use super::result::HeldRows;
+use super::held_rows::HeldRows;
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::text_format::{self, TextStyle};
 use fabius_sql_syntax::part;

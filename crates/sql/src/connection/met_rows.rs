@@ -10,10 +10,9 @@
 //! A row that meets one of the same statement is an error in any case (PostgreSQL 15, INSERT).
 
 use super::Connection;
+use super::assigned::{assigned, not_supported, stored_types};
 use super::given_rows;
-use super::result::HeldRows;
-use super::row_changes::{assigned, not_supported};
-use super::write_query::stored_types;
+use super::held_rows::HeldRows;
 use fabius_sql_meaning::catalog::{Catalog, Table, folded};
 use fabius_sql_meaning::conversion;
 use fabius_sql_meaning::functions::may_differ;

@@ -15,6 +15,8 @@
 //! | `row_lock`, `clock` | statements that lock rows; the time |
 //! | `row_changes` | `UPDATE` and `DELETE` of rows that a query finds |
 //! | `with_writes` | `WITH` whose parts write |
+//! | `assigned` | what assignments give columns |
+//! | `held_rows` | rows that a session holds |
 //! | `given_rows` | rows that were found before as parts of a statement |
 //! | `met_rows` | what `ON CONFLICT DO UPDATE` assigns, where a query computes it |
 //! | `asked_first`, `written_rows` | what such parts see of each other: nothing; each row is written once |
@@ -41,6 +43,7 @@
 
 mod advisory;
 mod asked_first;
+mod assigned;
 mod bulk;
 mod clock;
 mod cursor;
@@ -50,6 +53,7 @@ mod explain_options;
 mod explanation;
 mod facts;
 mod given_rows;
+mod held_rows;
 mod listed;
 mod met_rows;
 mod numbers;

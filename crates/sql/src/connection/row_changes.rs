@@ -1,6 +1,7 @@
 //! `UPDATE` and `DELETE` that are no programs: a query finds the rows and their new values, a program writes them.
 
-use super::write_query::{WriteQuery, stored_types};
+use super::assigned::{assigned, not_supported, stored_types};
+use super::write_query::WriteQuery;
 use fabius::Database;
 use fabius_program::syntax::Source;
 use fabius_sql_meaning::catalog::{Catalog, ROW_NUMBER, Table, folded};
@@ -18,10 +19,6 @@ use sqlparser::ast::{self, VisitMut, VisitorMut};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-
-pub(super) fn not_supported(what: &str) -> Error {
-    Error::new(SqlState::NOT_SUPPORTED, format!("{what} is not supported"))
-}
 
 /// The table that is changed, what the statement calls it, and the columns that tell its rows apart.
 struct Target {
@@ -61,51 +58,6 @@ fn target(catalog: &Catalog, table: &ast::TableWithJoins) -> Result<Target> {
         *name = ast::ObjectName(vec![part::name_part(&found.name.schema), table.clone()]);
     }
     Ok(Target { table: found, relation, alias, called, key })
-}
-
-/// What an assignment gives each of its columns.
-pub(super) fn assigned(assignment: &ast::Assignment) -> Result<Vec<(ast::ObjectName, ast::Expr)>> {
-    let columns = match &assignment.target {
-        ast::AssignmentTarget::ColumnName(name) => {
-            return Ok(vec![(name.clone(), assignment.value.clone())]);
-        }
-        ast::AssignmentTarget::Tuple(columns) => columns,
-    };
-    let values = match &assignment.value {
-        ast::Expr::Tuple(values) => values.clone(),
-        ast::Expr::Subquery(query) => {
-            (0..columns.len()).map(|at| column_of(query, at)).collect::<Result<_>>()?
-        }
-        _ => return Err(not_supported("this form of UPDATE with a list of columns")),
-    };
-    if values.len() != columns.len() {
-        return Err(Error::new(SqlState::SYNTAX_ERROR, "number of columns does not match number of values"));
-    }
-    Ok(columns.iter().cloned().zip(values).collect())
-}
-
-/// One column of a query of several, as a query of its own.
-fn column_of(query: &ast::Query, at: usize) -> Result<ast::Expr> {
-    let mut query = query.clone();
-    let ast::SetExpr::Select(select) = query.body.as_mut() else {
-        return Err(not_supported("this form of UPDATE with a list of columns"));
-    };
-    let is_plain = |item: &ast::SelectItem| {
-        matches!(item, ast::SelectItem::UnnamedExpr(_) | ast::SelectItem::ExprWithAlias { .. })
-    };
-    if !select.projection.iter().all(is_plain) {
-        return Err(not_supported("* in an UPDATE with a list of columns"));
-    }
-    match select.projection.get(at).cloned() {
-        Some(item) => select.projection = vec![item],
-        None => {
-            return Err(Error::new(
-                SqlState::SYNTAX_ERROR,
-                "number of columns does not match number of values",
-            ));
-        }
-    }
-    Ok(ast::Expr::Subquery(Box::new(query)))
 }
 
 /// `RETURNING` of a statement that names other tables too, as items of the query that finds the rows: the target's

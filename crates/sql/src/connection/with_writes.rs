@@ -12,11 +12,11 @@
 
 use super::asked_first::{AskedFirst, asked_first, writes};
 use super::given_rows;
+use super::held_rows::HeldRows;
 use super::plan::{Body, Given, Part, Plan, WithWrites};
-use super::result::HeldRows;
 use super::{Connection, Response, written_rows};
 use fabius::Database;
-use fabius_sql_meaning::catalog::{Catalog, ConstraintId, ForeignKey, ObjectName, Table};
+use fabius_sql_meaning::catalog::{Catalog, ConstraintId, ForeignKey, ObjectName, Table, folded};
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::parameter_types;
 use fabius_sql_meaning::session_facts::SessionFacts;
@@ -254,8 +254,7 @@ impl Plan {
                 (true, _) => behind(&before, recursive, *common.query.clone()),
                 // It may name itself.
                 (false, Some(true)) => {
-                    let named =
-                        part::alone(part::table(&fabius_sql_meaning::catalog::folded(&common.alias.name)));
+                    let named = part::alone(part::table(&folded(&common.alias.name)));
                     let all = part::select(None, vec![part::all_columns()], vec![named], None)?;
                     before.push(common.clone());
                     let query = behind(&before, recursive, all);

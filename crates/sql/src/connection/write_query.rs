@@ -1,15 +1,14 @@
 //! A write of what a query gives.
 
+use super::assigned::stored_types;
 use super::met_rows::MetRows;
 use fabius::Database;
-use fabius_sql_meaning::catalog::{Catalog, ObjectName, Table, folded};
+use fabius_sql_meaning::catalog::{Catalog, ObjectName, folded};
 use fabius_sql_meaning::conversion;
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::parameter_types::ParameterTypes;
 use fabius_sql_meaning::session_facts::SessionFacts;
-use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_meaning::text_format::{Fit, TextStyle};
-use fabius_sql_meaning::type_rules::{self, Context};
 use fabius_sql_program::bind;
 use fabius_sql_program::bind::RowsOf;
 use fabius_sql_program::bulk_write::BulkWrite;
@@ -228,15 +227,4 @@ impl WriteQuery {
 /// Whether a program cannot do what is right.
 pub(super) fn is_beyond(error: &Error) -> bool {
     [SqlState::NOT_SUPPORTED, SqlState::UNDEFINED_FUNCTION].contains(&error.state())
-}
-
-/// The types that values of a query have once they are converted for the columns that they are assigned to, which are
-/// the columns' own. What does not convert stays what it is; the program says so.
-pub(super) fn stored_types(given: &[OutputColumn], places: &[usize], table: &Table) -> Vec<SqlType> {
-    let stored = given.iter().zip(places).map(|(given, place)| {
-        let column = &table.columns[*place].sql_type;
-        let converts = type_rules::converts(&given.sql_type, column, Context::Assignment);
-        if converts { column } else { &given.sql_type }.clone()
-    });
-    stored.collect()
 }
