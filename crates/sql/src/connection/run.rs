@@ -302,7 +302,7 @@ impl Connection {
                 Ok(Response::Rows { columns: query.columns.clone(), rows, tag: "SELECT" })
             }
             Body::WriteQuery(write) => Box::pin(self.write_query(catalog, write, parameters)).await,
-            Body::WithWrites(all) => Box::pin(self.perform_with_writes(catalog, all, parameters)).await,
+            Body::WithWrites(all) => Box::pin(self.perform_with_writes(all, parameters)).await,
             Body::SkipLocked(skipping) => Box::pin(self.perform_skip_locked(catalog, skipping, given)).await,
             Body::Explanation(explanation) => Box::pin(self.explain(catalog, explanation, given)).await,
             Body::Other => Err(Error::new(SqlState(*b"XX000"), "a statement without a plan")),

@@ -16,7 +16,7 @@ use super::held_rows::HeldRows;
 use super::plan::{Body, Given, Part, Plan, WithWrites};
 use super::{Connection, Response, written_rows};
 use fabius::Database;
-use fabius_sql_meaning::catalog::{Catalog, ConstraintId, ForeignKey, ObjectName, Table, folded};
+use fabius_sql_meaning::catalog::{Catalog, ConstraintId, ForeignKey, ObjectName, Table, Until, folded};
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::parameter_types;
 use fabius_sql_meaning::session_facts::SessionFacts;
@@ -118,7 +118,7 @@ fn has_parameter(statement: &ast::Statement, at: usize) -> bool {
 }
 
 /// The references that wait until all parts have run: those between tables that are written, and those that would
-/// change a table that the statement names.
+/// change a table that the statement names. None if the statement is a part of one for which some wait already.
 fn waiting_references(
     catalog: &Catalog,
     query: &ast::Query,
@@ -128,7 +128,8 @@ fn waiting_references(
     let children = catalog.tables.values().filter(|child| !child.foreign_keys.is_empty());
     let keys = children.flat_map(|child| child.foreign_keys.iter().map(move |key| (child, key)));
     let mut keys = keys.filter(|(_, key)| written.contains(&key.parent)).peekable();
-    if keys.peek().is_none() {
+    let is_part = catalog.waiting.values().any(|until| *until == Until::Statement);
+    if is_part || keys.peek().is_none() {
         return BTreeSet::new();
     }
     let named = written_rows::named_tables(catalog, query);
@@ -141,6 +142,16 @@ fn waiting_references(
         false => written.contains(&child.name),
     };
     keys.filter(is_meant).map(|(child, key)| (child.oid, key.name.clone())).collect()
+}
+
+/// The catalog for parts of a statement until whose end references wait.
+fn with_waiting(catalog: &Arc<Catalog>, references: &BTreeSet<ConstraintId>) -> Arc<Catalog> {
+    if references.is_empty() {
+        return catalog.clone();
+    }
+    let mut own = (**catalog).clone();
+    own.waiting.extend(references.iter().map(|id| (id.clone(), Until::Statement)));
+    Arc::new(own)
 }
 
 /// Plans the parts of a statement, one after the other.
@@ -234,6 +245,7 @@ impl Plan {
             asked_first(catalog, query, &changed, &reads_alone)?;
         let targets = written_rows::targets(catalog, &mut whole)?;
         let references = waiting_references(catalog, &whole, &targets);
+        let catalog = &with_waiting(catalog, &references);
         let with = whole.with.take();
         let recursive = with.as_ref().is_some_and(|with| with.recursive);
         let mut planning = Planning {
@@ -306,14 +318,13 @@ impl Connection {
     /// Runs the parts that write, then the statement.
     pub(super) async fn perform_with_writes(
         &mut self,
-        catalog: &Arc<Catalog>,
         all: &WithWrites,
         parameters: &[Value],
     ) -> Result<Response> {
         let is_alone = self.begin_alone();
         let postpones = self.postpone(all.references.clone());
         let before = self.given.clone();
-        let mut outcome = self.perform_parts(catalog, all, parameters).await;
+        let mut outcome = self.perform_parts(all, parameters).await;
         self.given = before;
         if postpones {
             let ended = self.end_postponing(outcome.is_ok()).await;
@@ -322,16 +333,13 @@ impl Connection {
         self.end_alone(is_alone, outcome).await
     }
 
-    async fn perform_parts(
-        &mut self,
-        catalog: &Arc<Catalog>,
-        all: &WithWrites,
-        parameters: &[Value],
-    ) -> Result<Response> {
+    async fn perform_parts(&mut self, all: &WithWrites, parameters: &[Value]) -> Result<Response> {
+        // References wait in it.
+        let catalog = self.catalog();
         let mut answer = None;
         for (at, part) in all.parts.iter().enumerate() {
             let given = Given { parameters, ..Given::default() };
-            let response = Box::pin(self.perform(catalog, &part.plan, given)).await?;
+            let response = Box::pin(self.perform(&catalog, &part.plan, given)).await?;
             let is_last = at + 1 == all.parts.len();
             match response {
                 Response::Rows { columns, mut rows, tag } => {

@@ -297,14 +297,16 @@ impl Connection {
     pub(super) fn set_default(&mut self, column: &mut Column, expression: &ast::Expr) -> Result<()> {
         column.sequence = None;
         column.default = None;
-        let asks = ast::visit_expressions(expression, |part| match part {
+        let asked = ast::visit_expressions(expression, |part| match part {
             ast::Expr::Subquery(_) | ast::Expr::Exists { .. } | ast::Expr::InSubquery { .. } => {
-                ControlFlow::Break(())
+                ControlFlow::Break("subquery")
             }
+            ast::Expr::Identifier(name) if !is_bare_function(name) => ControlFlow::Break("column reference"),
             _ => ControlFlow::Continue(()),
         });
-        if asks.is_break() {
-            return Err(not_supported("a subquery in a DEFAULT expression"));
+        if let ControlFlow::Break(what) = asked {
+            let message = format!("cannot use {what} in DEFAULT expression");
+            return Err(Error::new(SqlState::NOT_SUPPORTED, message));
         }
         if let Some(name) = nextval_of(expression) {
             // The default of a serial column, as dumps write it.
