@@ -3,7 +3,7 @@
 
 use super::generator::Generator;
 use super::tree::Node;
-use super::value_type::ValueType::{self, BigInt, Boolean, Double, Int, Numeric};
+use super::value_type::ValueType::{self, BigInt, Boolean, Double, Int, Ints, Numeric, Text};
 
 /// Frames that do not depend on the order of rows that are equal.
 const FRAMES: [&str; 6] = [
@@ -22,6 +22,13 @@ const ROW_FRAMES: [&str; 5] = [
     " ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
     " ROWS 2 PRECEDING",
     " ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING",
+];
+
+/// Sums that a frame has to forget when what is far leaves it.
+const FAR_SUMS: [&str; 3] = [
+    "sum(CASE WHEN {} THEN 'NaN'::double precision ELSE 1.5 END)",
+    "sum(CASE WHEN {} THEN 'Infinity'::double precision ELSE 1.5 END)",
+    "avg(CASE WHEN {} THEN 1e20::double precision ELSE 1.5 END)",
 ];
 
 impl Generator<'_> {
@@ -110,6 +117,14 @@ impl Generator<'_> {
                 let argument = self.expression(of);
                 Node::expression(of, template, [argument])
             }
+            (Text, 4) => {
+                let arguments = [self.expression(Text), self.expression(Text)];
+                Node::expression(of, "string_agg({}, {})", arguments)
+            }
+            (Ints, 4) => {
+                let argument = self.expression(Int);
+                Node::expression(of, "array_agg({})", [argument])
+            }
             _ => self.of_peers(of).filter(|call| call.sql().starts_with(['s', 'm', 'b']))?,
         })
     }
@@ -123,9 +138,12 @@ impl Generator<'_> {
             (BigInt, _) => ("sum({})", Some(Int)),
             (Double, 0) => ("percent_rank()", None),
             (Double, 1) => ("cume_dist()", None),
+            (Double, 2) => (self.one_of(&FAR_SUMS), Some(Boolean)),
             (Double, _) => ("sum({})", Some(Double)),
             (Numeric, 0 | 1) => ("sum({})", Some(Numeric)),
+            (Boolean, 0) => ("bool_and({})", Some(Boolean)),
             (Boolean, _) => ("bool_or({})", Some(Boolean)),
+            (Int, 0) => (self.one_of(&["bit_and({})", "bit_or({})", "bit_xor({})"]), Some(Int)),
             (of, 0..=1) if of.has_extremes() => ("min({})", Some(of)),
             (of, _) if of.has_extremes() => ("max({})", Some(of)),
             _ => return None,
