@@ -1,8 +1,9 @@
 //! Aggregates over frames that move.
 //!
 //! DataFusion takes the rows that leave a frame out of an aggregate's state. Sums of floats do not come back to what
-//! they were by that: what is infinite or no number stays, and what a large value has swallowed is lost. Other
-//! aggregates have no such step. Both are computed anew for each frame here, as PostgreSQL does (15, 38.12.1).
+//! they were by that: what is infinite or no number stays, and what a large value has swallowed is lost. `bit_xor` does
+//! not come back to null, and others have no such step. All of these are computed anew for each frame here, as
+//! PostgreSQL does (15, 38.12.1).
 
 use crate::failure::{internal, outbound};
 use datafusion::arrow::array::ArrayRef;
@@ -57,8 +58,12 @@ impl AggregateUDFImpl for Moving {
         arguments: AccumulatorArgs<'_>,
     ) -> FusionResult<Box<dyn Accumulator>> {
         let is_float = |field: &FieldRef| matches!(field.data_type(), DataType::Float64 | DataType::Float32);
-        let picks = matches!(self.name(), "count" | "min" | "max");
-        if picks || !arguments.expr_fields.iter().any(is_float) {
+        let comes_back = match self.name() {
+            "count" | "min" | "max" => true,
+            "sum" | "avg" => !arguments.expr_fields.iter().any(is_float),
+            _ => false,
+        };
+        if comes_back {
             let own = self.0.create_sliding_accumulator(arguments.clone())?;
             if own.supports_retract_batch() {
                 return Ok(own);
