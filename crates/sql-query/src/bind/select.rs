@@ -177,7 +177,8 @@ impl Binder<'_> {
         self.finish(plan, select, selected, on, sorts)
     }
 
-    /// Computes what windows are divided and ordered by, as columns that they name.
+    /// Computes what windows are divided and ordered by, and what is computed over them, as columns that they name:
+    /// DataFusion tells windows apart by texts that leave casts out.
     fn with_window_keys(&mut self, plan: LogicalPlan, all: &mut [&mut Expr]) -> Result<LogicalPlan> {
         let mut computed: Vec<(Expr, Column)> = Vec::new();
         let mut settle = |key: &mut Expr| {
@@ -198,6 +199,8 @@ impl Binder<'_> {
                     Expr::WindowFunction(mut window) => {
                         window.params.partition_by.iter_mut().for_each(&mut settle);
                         window.params.order_by.iter_mut().for_each(|sort| settle(&mut sort.expr));
+                        let arguments = window.params.args.iter_mut();
+                        arguments.filter(|value| !value.column_refs().is_empty()).for_each(&mut settle);
                         Transformed::yes(Expr::WindowFunction(window))
                     }
                     other => Transformed::no(other),
