@@ -141,6 +141,7 @@ impl Generator<'_> {
             (Double, 2) => (self.one_of(&FAR_SUMS), Some(Boolean)),
             (Double, _) => ("sum({})", Some(Double)),
             (Numeric, 0 | 1) => ("sum({})", Some(Numeric)),
+            (Numeric, 2) => ("avg({})", Some(Int)),
             (Boolean, 0) => ("bool_and({})", Some(Boolean)),
             (Boolean, _) => ("bool_or({})", Some(Boolean)),
             (Int, 0) => (self.one_of(&["bit_and({})", "bit_or({})", "bit_xor({})"]), Some(Int)),
