@@ -534,6 +534,8 @@ pub enum Function {
     CodeOf,
     /// `chr(code)`.
     CharacterOf,
+    /// `regexp_like(text, pattern)` or `(text, pattern, flags)`: whether a regular expression is found in a text.
+    Matches,
     /// `split_part(text, by, number)`.
     SplitPart,
     /// `octet_length(text)`.

@@ -1,9 +1,11 @@
 //! Functions of regular expressions (PostgreSQL's documentation, 9.7.3).
 
-use super::regular_expression::{captured, matches_from, pattern, split_at_matches};
-use super::{Definition, array_of, define, integer_at, text_at};
+use super::regular_expression::{captured, matches_from, split_at_matches};
+use super::{Definition, array_of, define, integer_at, of_programs, text_at};
 use crate::sql_type::SqlType;
 use crate::text_format::{TextStyle, cast_text};
+use fabius_program::ir::Function;
+use fabius_program::operation::function::regular_expression::pattern;
 use fabius_value::{Error, Result, SqlState, Value};
 use regex::Captures;
 
@@ -42,10 +44,7 @@ pub fn definitions() -> Vec<Definition> {
             let shown = |found: Captures<'_>| cast_text(&captured(&found), &groups, &TextStyle::default());
             Ok(array_of(matches_from(&regex, text, 0).take(most).map(|found| Value::Text(shown(found)))))
         }),
-        define("regexp_like(text, text, text?) bool", |a, _| {
-            let regex = pattern(text_at(a, 1), single(a, 2, "regexp_like")?)?;
-            Ok(Value::Boolean(regex.is_match(text_at(a, 0))))
-        }),
+        of_programs("regexp_like(text, text, text?) bool", Function::Matches),
         define("regexp_count(text, text, int?, text?) int", |a, _| {
             let regex = pattern(text_at(a, 1), single(a, 3, "regexp_count")?)?;
             Ok(Value::Int(matches_from(&regex, text_at(a, 0), start_at(a, 2)?).count() as i32))

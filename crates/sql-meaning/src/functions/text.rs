@@ -1,9 +1,10 @@
 //! Functions of text and bytes.
 
-use super::regular_expression::{pattern, similar_pattern};
+use super::regular_expression::similar_pattern;
 use super::{Call, Definition, array_of, define, elements_at, integer_at, of_programs, text_at, truth_at};
 use crate::text_format::{cast_text, text};
 use fabius_program::ir::Function;
+use fabius_program::operation::function::regular_expression::pattern;
 use fabius_sql_syntax::identifier::{quote_identifier, quote_literal};
 use fabius_value::{Error, Result, SqlState, Value, letter_case};
 use md5::Digest;

@@ -112,6 +112,14 @@ impl Binder<'_> {
                 arguments.reverse();
                 analysis::function(self, "strpos", arguments)
             }
+            (symbol @ ("~" | "~*" | "!~" | "!~*"), 2) => {
+                if symbol.ends_with('*') {
+                    let flags = Value::Text("i".into());
+                    arguments.push(Bound::constant(flags, SqlType::Text, DataType::TEXT));
+                }
+                let matches = analysis::function(self, "regexp_like", arguments)?;
+                if symbol.starts_with('!') { self.not(matches) } else { Ok(matches) }
+            }
             ("random", 0) => Ok(self.random()),
             ("gen_random_uuid" | "uuid_generate_v4", 0) => Ok(self.random_uuid()),
             ("nextval", 1) => self.nextval(&arguments[0]),

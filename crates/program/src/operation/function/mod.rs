@@ -8,6 +8,7 @@
 //! | `signature` | the table of those with fixed types |
 //! | `text` | of texts |
 //! | [`pattern`] | `like` |
+//! | [`regular_expression`] | `regexp_like` |
 //! | `number` | rounding, bits, doubles |
 //! | `moment` | fields of dates and timestamps |
 //! | `random` | what looks random, from a seed |
@@ -16,6 +17,7 @@ mod moment;
 mod number;
 pub mod pattern;
 mod random;
+pub mod regular_expression;
 mod signature;
 mod text;
 

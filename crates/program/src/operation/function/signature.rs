@@ -49,6 +49,8 @@ pub static SIGNATURES: &[Signature] = &[
     partial("like", Function::Like, &[TEXT, TEXT, TEXT], Boolean),
     partial("ilike", Function::ILike, &[TEXT, TEXT], Boolean),
     partial("ilike", Function::ILike, &[TEXT, TEXT, TEXT], Boolean),
+    partial("regexp_like", Function::Matches, &[TEXT, TEXT], Boolean),
+    partial("regexp_like", Function::Matches, &[TEXT, TEXT, TEXT], Boolean),
     total("starts_with", Function::StartsWith, &[TEXT, TEXT], Boolean),
     total("strpos", Function::Position, &[TEXT, TEXT], Int),
     total("position", Function::Position, &[TEXT, TEXT], Int),

@@ -1,6 +1,6 @@
 //! Functions of texts. Positions and lengths count characters, as PostgreSQL does.
 
-use super::pattern;
+use super::{pattern, regular_expression};
 use crate::ir::Function;
 use crate::operation::binary::join_text;
 use bumpalo::Bump;
@@ -10,7 +10,7 @@ use fabius_value::{Datum, Error, Result, SqlState, limit, value::check_blob};
 /// code of a character); `None` for other functions.
 ///
 /// # Errors
-/// `22025` for a pattern or escape that is none, `22023` for a position outside the function's
+/// `22025` for a pattern or escape that is none, `2201B` for a regular expression that is none, `22023` for a position outside the function's
 /// domain, `54000` for text too long and characters that do not exist.
 pub(super) fn apply<'a>(
     function: Function,
@@ -26,6 +26,14 @@ pub(super) fn apply<'a>(
         (Function::Like | Function::ILike, [Text(text), Text(pattern), Text(escape)]) => {
             let folds = function == Function::ILike;
             Boolean(pattern::matches(text, pattern, pattern::escape_of(escape)?, folds)?)
+        }
+        (Function::Matches, [Text(text), Text(pattern), flags @ ..]) => {
+            let flags = if let [Text(flags)] = flags { flags } else { "" };
+            if flags.contains('g') {
+                let message = "regexp_like() does not support the \"global\" option";
+                return Err(Error::new(SqlState::INVALID_PARAMETER, message));
+            }
+            Boolean(regular_expression::pattern(pattern, flags)?.is_match(text))
         }
         (Function::StartsWith, [Text(text), Text(start)]) => Boolean(text.starts_with(start)),
         (Function::Position, [Text(text), Text(part)]) => {
