@@ -10,8 +10,8 @@ use fabius_value::{Datum, Error, Result, SqlState, limit, value::check_blob};
 /// code of a character); `None` for other functions.
 ///
 /// # Errors
-/// `22025` for a pattern or escape that is none, `2201B` for a regular expression that is none, `22023` for a position outside the function's
-/// domain, `54000` for text too long and characters that do not exist.
+/// `22025` for a pattern or escape that is none, `2201B` for a regular expression that is none, `22023` for a position
+/// outside the function's domain, `54000` for text too long and characters that do not exist.
 pub(super) fn apply<'a>(
     function: Function,
     arguments: &[Datum<'a>],
