@@ -211,7 +211,7 @@ fn joining() -> Vec<Definition> {
                     joined.push_str(&separator);
                 }
                 if let Value::Text(part) = part {
-                    joined.push_str(&part);
+                    joined.push_str(part);
                 }
             }
             Ok(Value::Text(joined))
