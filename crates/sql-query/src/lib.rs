@@ -25,6 +25,7 @@
 //! | `membership` | `IN` of a subquery as a value, by one join |
 //! | `machine` | DataFusion as it is used here |
 //! | `pace` | long work gives way, and can be ended |
+//! | `patience` | whom operators work for |
 //! | `outer_reference` | what a subquery asks of the rows around it |
 //! | `operator_memory` | what sorts, joins and groups may hold |
 //! | [`arrow_column`] | values as Arrow columns and back |
@@ -48,6 +49,7 @@ mod membership;
 mod operator_memory;
 mod outer_reference;
 mod pace;
+mod patience;
 pub mod query_plan;
 pub mod row_source;
 mod rows_of_nothing;

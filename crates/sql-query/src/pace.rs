@@ -14,6 +14,7 @@
 
 use crate::failure::outbound;
 use crate::leaf::Run;
+use crate::patience::working_for;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::JoinType;
@@ -26,7 +27,6 @@ use datafusion::physical_plan::{
     ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
     ReplaceChildrenOptions,
 };
-use fabius::Allowance;
 use futures::future::BoxFuture;
 use futures::{FutureExt, Stream, StreamExt};
 use std::fmt;
@@ -219,8 +219,8 @@ impl ExecutionPlan for Paced {
             Role::Sliced(rows) => (Some(Portions::of(*rows)), None),
             Role::Other => (None, None),
         };
-        let memory = context.session_config().get_extension::<Run>().map(|run| run.memory.clone());
-        Ok(Box::pin(Pauses { rows, portions, join, memory, since: None, pause: None }))
+        let run = context.session_config().get_extension::<Run>();
+        Ok(Box::pin(Pauses { rows, portions, join, run, since: None, pause: None }))
     }
 }
 
@@ -229,8 +229,8 @@ struct Pauses {
     rows: SendableRecordBatchStream,
     portions: Option<Portions>,
     join: Option<Arc<Beat>>,
-    /// What the query may hold.
-    memory: Option<Arc<Allowance>>,
+    /// Whom it is for.
+    run: Option<Arc<Run>>,
     /// When others had their turn last; `None` once it is theirs.
     since: Option<Instant>,
     pause: Option<BoxFuture<'static, ()>>,
@@ -240,7 +240,7 @@ impl Stream for Pauses {
     type Item = FusionResult<RecordBatch>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Pauses { rows, portions, join, memory, since, pause } = &mut *self;
+        let Pauses { rows, portions, join, run, since, pause } = &mut *self;
         let now = Instant::now();
         if let Some(portions) = portions {
             portions.adapt(now);
@@ -255,17 +255,17 @@ impl Stream for Pauses {
         if let Some(beat) = join {
             beat.ask(now);
         }
-        let next = match portions {
+        let next = working_for(run.as_ref().map(|run| &run.source), || match portions {
             Some(portions) => portions.poll_next(rows, context),
             None => rows.poll_next_unpin(context),
-        };
+        });
         if next.is_pending() {
             *since = None;
         }
-        if let (Poll::Ready(Some(Ok(batch))), Some(memory)) = (&next, memory)
-            && batch.get_array_memory_size() > memory.left()
+        if let (Poll::Ready(Some(Ok(batch))), Some(run)) = (&next, run)
+            && batch.get_array_memory_size() > run.memory.left()
         {
-            return Poll::Ready(Some(Err(outbound(memory.refusal()))));
+            return Poll::Ready(Some(Err(outbound(run.memory.refusal()))));
         }
         next
     }

@@ -58,6 +58,11 @@ pub trait RowSource: Send + Sync {
     /// Errors in the stream say why they cannot be read.
     fn scan(self: Arc<Self>, scan: TableScan) -> BoxStream<'static, Result<Vec<Vec<Value>>>>;
 
+    /// Why a query that reads from it is to end before it is done, if it is.
+    fn over(&self) -> Option<Error> {
+        None
+    }
+
     /// Some columns of the rows that were found before under a number: see
     /// [`part::given`](fabius_sql_syntax::part::given).
     ///

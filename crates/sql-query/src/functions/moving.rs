@@ -6,6 +6,7 @@
 //! PostgreSQL does (15, 38.12.1).
 
 use crate::failure::{internal, outbound};
+use crate::patience::heed;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::compute::concat;
 use datafusion::arrow::datatypes::{DataType, FieldRef, Schema};
@@ -15,6 +16,9 @@ use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Reve
 use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
 use datafusion::scalar::ScalarValue;
 use std::sync::Arc;
+
+/// Rows that are computed with between two questions whether anybody still waits: some hundred microseconds.
+const ROWS_BETWEEN: usize = 1 << 18;
 
 /// An aggregate whose frames may move.
 pub fn moving(function: Arc<AggregateUDF>) -> Arc<AggregateUDF> {
@@ -69,7 +73,12 @@ impl AggregateUDFImpl for Moving {
                 return Ok(own);
             }
         }
-        Ok(Box::new(Anew { function: self.0.clone(), arguments: Owned::of(&arguments), columns: Vec::new() }))
+        Ok(Box::new(Anew {
+            function: self.0.clone(),
+            arguments: Owned::of(&arguments),
+            columns: Vec::new(),
+            rows: 0,
+        }))
     }
 
     fn coerce_types(&self, types: &[DataType]) -> FusionResult<Vec<DataType>> {
@@ -135,6 +144,8 @@ struct Anew {
     function: Arc<AggregateUDF>,
     arguments: Owned,
     columns: Vec<ArrayRef>,
+    /// How many rows it has computed with since it asked whether anybody waits.
+    rows: usize,
 }
 
 impl Accumulator for Anew {
@@ -163,6 +174,11 @@ impl Accumulator for Anew {
     }
 
     fn evaluate(&mut self) -> FusionResult<ScalarValue> {
+        self.rows += self.columns.first().map_or(0, |column| column.len());
+        if self.rows >= ROWS_BETWEEN {
+            self.rows = 0;
+            heed().map_err(outbound)?;
+        }
         let mut of_frame = self.function.accumulator(self.arguments.arguments())?;
         if !self.columns.is_empty() {
             of_frame.update_batch(&self.columns)?;

@@ -15,7 +15,7 @@ use super::prepared::{KeptStatement, Prepared};
 use super::source::{SMALL_BYTES, TransactionRows};
 use super::transaction::{Running, ended};
 use super::{Connection, Response};
-use fabius::{Concurrency, Held, Transaction};
+use fabius::{Concurrency, Held, Patience, Transaction};
 use fabius_sql_meaning::catalog::Catalog;
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::parameter_types::ParameterTypes;
@@ -225,7 +225,7 @@ impl Connection {
         most: (usize, usize),
     ) -> Result<RowStream> {
         let place = (&self.database, self.within());
-        let within = (self.transaction.as_mut(), &self.given);
+        let within = (self.transaction.as_mut(), &self.given, self.recall.clone() as Arc<dyn Patience>);
         let source = TransactionRows::new(place, running, query, within).await?;
         let most = if source.stands() { most } else { (usize::MAX, usize::MAX) };
         let mut first = HeldRows::new(self.holding());

@@ -8,7 +8,7 @@ use super::row_lock::{submit_locking, unless_waited};
 use super::sql_database::SqlDatabase;
 use super::transaction::{OpenTransaction, Running, ended};
 use async_trait::async_trait;
-use fabius::{ReaderStandpoint, ScanPlace, Standpoint, Transaction};
+use fabius::{Patience, ReaderStandpoint, ScanPlace, Standpoint, Transaction};
 use fabius_sql_meaning::catalog::{ObjectName, Oid, ROW_NUMBER};
 use fabius_sql_query::row_source::Bound;
 use fabius_sql_query::{QueryPlan, RowSource, TableScan};
@@ -41,6 +41,8 @@ pub(super) struct TransactionRows {
     is_alone: bool,
     /// What parts of the statement have found.
     given: GivenRows,
+    /// Who asks.
+    patience: Arc<dyn Patience>,
 }
 
 impl TransactionRows {
@@ -49,7 +51,7 @@ impl TransactionRows {
         (database, within): (&Arc<SqlDatabase>, Oid),
         running: &Running,
         query: &QueryPlan,
-        (open, given): (Option<&mut OpenTransaction>, &GivenRows),
+        (open, given, patience): (Option<&mut OpenTransaction>, &GivenRows, Arc<dyn Patience>),
     ) -> Result<TransactionRows> {
         let is_alone = open.is_none();
         let mut locked = running.lock().await;
@@ -77,6 +79,7 @@ impl TransactionRows {
             reads_nothing,
             is_alone,
             given: given.clone(),
+            patience,
         })
     }
 
@@ -293,6 +296,10 @@ impl RowSource for TransactionRows {
             }
         };
         futures::stream::once(parts).try_flatten().boxed()
+    }
+
+    fn over(&self) -> Option<Error> {
+        self.patience.over()
     }
 
     fn given(&self, number: u64, columns: &[usize]) -> Result<Vec<Vec<Value>>> {
