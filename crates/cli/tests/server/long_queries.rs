@@ -37,6 +37,9 @@ fn time_ends_what_computes() {
         "SELECT x.i FROM n AS x, n AS y ORDER BY x.i + y.i LIMIT 5",
         "SELECT DISTINCT x.i % 7 FROM n AS x, n AS y",
         "SELECT count(*) FROM (SELECT row_number() OVER () AS n FROM n AS x, n AS y) AS numbered WHERE n < 0",
+        // A frame for each row, all of it computed anew.
+        "SELECT count(s) FROM (SELECT sum(i::float8) OVER (ORDER BY i ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
+            AS s FROM n) AS moved",
         // Several inputs, each with a task of its own.
         "SELECT count(*) FROM (SELECT x.i FROM n AS x, n AS y UNION ALL SELECT y.i FROM n AS x, n AS y) AS both",
         // The same on the side that comes in portions.
