@@ -1,10 +1,11 @@
-//! Aggregates claim of their groups only what they determine.
+//! Groups and elements of arrays claim only what their columns determine.
 //!
-//! DataFusion 55 carries what columns of its input determine over an aggregate. If all columns that determine something
-//! are grouped by, the aggregate claims that they determine all of its output, whatever else is grouped by: of `SELECT
-//! DISTINCT t.a, d.b FROM t CROSS JOIN (SELECT DISTINCT b FROM u) d` it says that `b` determines `a`. Rules believe it:
-//! they drop keys of `ORDER BY` and of `GROUP BY`. Such a key is computed here, by a function that gives it back, and
-//! what is computed determines nothing.
+//! DataFusion 55 carries what columns of an aggregate's input determine over it. If all columns that determine something
+//! are grouped by, the aggregate claims that they determine all of its output, and are there once, whatever else is
+//! grouped by: of `SELECT DISTINCT t.a, d.b FROM t CROSS JOIN (SELECT DISTINCT b FROM u) d` it says that `b` determines
+//! `a`. So it does with what has a row for each element of an array: what was there once is said to be so still. Rules
+//! believe it: they drop keys of `ORDER BY` and of `GROUP BY`, and `DISTINCT`. Such a column is computed here, by a
+//! function that gives it back, and what is computed determines nothing.
 
 use crate::functions::operator::perhaps;
 use datafusion::common::tree_node::Transformed;
@@ -13,6 +14,24 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan, Projection};
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 use std::sync::Arc;
+
+/// A rule that makes aggregates, of which none is seen, by this rule or another, before its claims are true.
+#[derive(Debug)]
+pub(super) struct TrueAtOnce(pub(super) Arc<dyn OptimizerRule + Send + Sync>);
+
+impl OptimizerRule for TrueAtOnce {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.0.apply_order()
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        self.0.rewrite(plan, config)?.transform_data(|plan| TrueDependencies.rewrite(plan, config))
+    }
+}
 
 /// The rule that computes such keys.
 #[derive(Debug)]
@@ -28,7 +47,11 @@ impl OptimizerRule for TrueDependencies {
     }
 
     fn rewrite(&self, plan: LogicalPlan, _: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        let LogicalPlan::Aggregate(aggregate) = &plan else { return Ok(Transformed::no(plan)) };
+        let aggregate = match &plan {
+            LogicalPlan::Aggregate(aggregate) => aggregate,
+            LogicalPlan::Unnest(_) => return elements_of_modest(plan),
+            _ => return Ok(Transformed::no(plan)),
+        };
         let believed = believed_too_much(aggregate);
         if believed.is_empty() {
             return Ok(Transformed::no(plan));
@@ -44,6 +67,30 @@ impl OptimizerRule for TrueDependencies {
         let projection = Projection::try_new(shown, Arc::new(LogicalPlan::Aggregate(computed)))?;
         Ok(Transformed::yes(LogicalPlan::Projection(projection)))
     }
+}
+
+/// A row for each element of arrays in rows that determine nothing.
+fn elements_of_modest(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let [input] = plan.inputs()[..] else { return Ok(Transformed::no(plan)) };
+    let schema = input.schema();
+    let claims = schema.functional_dependencies().iter();
+    let firsts: Vec<usize> = claims.filter_map(|claim| claim.source_indices.first().copied()).collect();
+    if firsts.is_empty() {
+        return Ok(Transformed::no(plan));
+    }
+    let computed = schema.iter().enumerate().map(|(at, (relation, field))| {
+        let column = Expr::Column(Column::from((relation, field)));
+        match firsts.contains(&at) {
+            true => {
+                let given = perhaps(column, field.data_type().clone());
+                given.alias_qualified(relation.cloned(), field.name())
+            }
+            false => column,
+        }
+    });
+    let modest = Projection::try_new(computed.collect(), Arc::new(input.clone()))?;
+    let elements = plan.with_new_exprs(plan.expressions(), vec![LogicalPlan::Projection(modest)])?;
+    Ok(Transformed::yes(elements))
 }
 
 /// The keys of an aggregate that it would say too much of, one for each claim.

@@ -5,7 +5,7 @@
 
 use crate::claims::ModestClaims;
 use crate::comparisons::{ComparisonsInOneForm, KeysByEquality};
-use crate::dependencies::TrueDependencies;
+use crate::dependencies::{TrueAtOnce, TrueDependencies};
 use crate::failure::outbound;
 use crate::rows_of_nothing::ConditionsMovedDown;
 use datafusion::common::config::ConfigOptions;
@@ -83,19 +83,20 @@ const NEEDED: &[&str] = &[
 /// The rules for logical plans.
 pub(super) fn rules() -> Vec<Rule> {
     let is_wanted = |rule: &Rule| !AS_WRITTEN.load(Relaxed) || NEEDED.contains(&rule.name());
-    let mut rules: Vec<Rule> = Vec::new();
+    let claims_anew = || Arc::new(Heeding(Arc::new(TrueDependencies) as Rule)) as Rule;
+    let mut rules = vec![claims_anew()];
     for rule in Optimizer::new().rules.into_iter().filter(is_wanted) {
         let rule: Rule = match rule.name() {
             "extract_equijoin_predicate" => Arc::new(KeysByEquality(rule)),
+            "replace_distinct_aggregate" => Arc::new(TrueAtOnce(rule)),
             "push_down_filter" => Arc::new(ComparisonsInOneForm(Arc::new(ConditionsMovedDown(rule)))),
             _ => rule,
         };
         // Where there are new aggregates, or joins beneath them.
-        let claims_anew = ["replace_distinct_aggregate", "decorrelate_lateral_join"].contains(&rule.name());
+        let makes_joins = rule.name() == "decorrelate_lateral_join";
         rules.push(Arc::new(Heeding(rule)));
-        if claims_anew {
-            let dependencies: Rule = Arc::new(TrueDependencies);
-            rules.push(Arc::new(Heeding(dependencies)));
+        if makes_joins {
+            rules.push(claims_anew());
         }
     }
     rules

@@ -12,7 +12,7 @@
 
 use fabius_sql_planning::heed;
 use fabius_value::{Error, SqlState};
-use sqlparser::ast::{BinaryOperator, Expr};
+use sqlparser::ast::{BinaryOperator, DescribeAlias, Expr, Statement};
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
@@ -288,26 +288,54 @@ fn begins_set_operation(parser: &Parser) -> bool {
     if *token(first - 1) != Token::LParen || *token(first) != Token::LParen {
         return false;
     }
-    let keyword = |at: usize| match token(at) {
+    let sets = [Keyword::UNION, Keyword::INTERSECT, Keyword::EXCEPT];
+    begins_query(parser, 0)
+        && end_of_parentheses(parser, first).is_some_and(|end| sets.contains(&keyword_at(parser, end + 1)))
+}
+
+/// Whether what is in parentheses, so many tokens ahead, is a query.
+fn begins_query(parser: &Parser, ahead: usize) -> bool {
+    let mut inner = (ahead..).map(|ahead| &parser.peek_nth_token_ref(ahead).token);
+    let inner = inner.find(|token| **token != Token::LParen).map_or(Keyword::NoKeyword, keyword);
+    matches!(inner, Keyword::SELECT | Keyword::VALUES | Keyword::WITH | Keyword::TABLE)
+}
+
+fn keyword_at(parser: &Parser, at: usize) -> Keyword {
+    keyword(&parser.token_at(at).token)
+}
+
+fn keyword(token: &Token) -> Keyword {
+    match token {
         Token::Word(Word { keyword, quote_style: None, .. }) => *keyword,
         _ => Keyword::NoKeyword,
-    };
-    let inner = (first..).find(|at| *token(*at) != Token::LParen).unwrap_or(first);
-    if !matches!(keyword(inner), Keyword::SELECT | Keyword::VALUES | Keyword::WITH | Keyword::TABLE) {
-        return false;
     }
-    end_of_parentheses(parser, first)
-        .is_some_and(|end| matches!(keyword(end + 1), Keyword::UNION | Keyword::INTERSECT | Keyword::EXCEPT))
+}
+
+/// `EXPLAIN (SELECT ...)`, whose parenthesis sqlparser takes for that of options.
+fn explained_query(parser: &mut Parser) -> Option<Result<Statement, ParserError>> {
+    let is_query = parser.peek_nth_token_ref(1).token == Token::LParen && begins_query(parser, 1);
+    if keyword(&parser.peek_token_ref().token) != Keyword::EXPLAIN || !is_query {
+        return None;
+    }
+    parser.next_token();
+    let explained = parser.parse_statement().map(|statement| Statement::Explain {
+        describe_alias: DescribeAlias::Explain,
+        analyze: false,
+        verbose: false,
+        query_plan: false,
+        estimate: false,
+        statement: Box::new(statement),
+        format: None,
+        options: None,
+    });
+    Some(explained)
 }
 
 /// Whether `IN ((SELECT ...), ...)` begins here, or the same with `NOT`: a list, which sqlparser takes for a query.
 fn begins_list_with_subquery(parser: &Parser) -> Option<bool> {
     let first = parser.get_current_index() + 1;
     let token = |at: usize| &parser.token_at(at).token;
-    let is_word = |at: usize, wanted: Keyword| match token(at) {
-        Token::Word(Word { keyword, quote_style: None, .. }) => *keyword == wanted,
-        _ => false,
-    };
+    let is_word = |at: usize, wanted: Keyword| keyword_at(parser, at) == wanted;
     let is_negated = is_word(first, Keyword::NOT);
     let at = first + usize::from(is_negated);
     let is_query = is_word(at, Keyword::IN)
@@ -352,6 +380,10 @@ impl Dialect for Bounded {
     }
 
     /// Reads `(SELECT ...) UNION (SELECT ...)` within parentheses, which sqlparser ends at the first query.
+    fn parse_statement(&self, parser: &mut Parser) -> Option<Result<Statement, ParserError>> {
+        explained_query(parser)
+    }
+
     fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
         self.begun.set(self.begun.get() + 1);
         if let Err(ended) = heed() {
@@ -625,6 +657,18 @@ mod tests {
             let text = format!("{}1", text.replace("SELECT ", "").repeat(5000));
             assert_eq!(state(&text), SqlState::SYNTAX_ERROR, "{}", &text[..20]);
             assert_eq!(state(&format!("SELECT {text}")), SqlState::SYNTAX_ERROR, "{}", &text[..20]);
+        }
+    }
+
+    /// Goal: a query in parentheses is explained, and options in parentheses are options.
+    #[test]
+    fn what_is_explained_may_be_in_parentheses() {
+        let query = "EXPLAIN (COSTS OFF) SELECT 1";
+        for text in ["EXPLAIN (SELECT 1)", "EXPLAIN ((SELECT 1) UNION ALL (VALUES (2))) LIMIT 1", query] {
+            assert_eq!(state(text), SqlState(*b"00000"), "{text}");
+        }
+        for text in ["EXPLAIN (SELECT 1", "EXPLAIN (SELECT 1) SELECT 1", "EXPLAIN ((COSTS OFF)) SELECT 1"] {
+            assert_eq!(state(text), SqlState::SYNTAX_ERROR, "{text}");
         }
     }
 

@@ -136,20 +136,17 @@ impl Generator<'_> {
         self.query_depth += 1;
         let from = self.joined_tables();
         let condition = self.optional_condition();
-        let base = self.scopes.last().cloned().unwrap_or_default();
-        let scope = self.scopes.last_mut().expect("the query's own");
-        scope.leaves.clear();
-        scope.total = None;
-        scope.ungrouped = Some(Box::new(base));
+        self.group_all();
         // One of the query around leaves this one's rows as they are.
         let was_own_only = std::mem::replace(&mut self.is_own_only, true);
         let value = self.aggregate(of);
         self.is_own_only = was_own_only;
+        let having = self.optional_having();
         self.scopes.pop();
         self.query_depth -= 1;
         // Without an aggregate there may be many rows.
         let Some(value) = value else { return self.leaf(of) };
-        Node::expression(of, "(SELECT {}{}{})", [value, from, condition])
+        Node::expression(of, "(SELECT {}{}{}{})", [value, from, condition, having])
     }
 
     /// An aggregate of this type, in a query that has groups.
@@ -174,6 +171,10 @@ impl Generator<'_> {
         let is_sorted_only = plain.is_empty() && !of.has_extremes();
         let call = if (choice == 0 || is_sorted_only) && !sorted.is_empty() {
             self.sorted_aggregate(&sorted)?
+        } else if of == ValueType::BigInt && choice < 3 && self.chance(1, 3) {
+            let counted = self.type_with(ValueType::has_equality);
+            let argument = self.expression(counted);
+            Node::expression(of, "count(DISTINCT {})", [argument])
         } else if of == ValueType::BigInt && choice < 3 {
             let sources = self.scope().sources.clone();
             match self.chance(2, 3) && !sources.is_empty() {

@@ -133,6 +133,18 @@ impl Generator<'_> {
         Node::plain(" FROM {}{}", [first.node, Node::list_of("", 0, ALONE, joins)])
     }
 
+    /// ` FROM ...` of one query or table, with its scope.
+    pub fn from_one(&mut self) -> Node {
+        self.scopes.push(Scope { total: Some(Vec::new()), rows: 1, ..Scope::default() });
+        let source = match self.chance(1, 2) {
+            true => Some(self.derived_table(false)),
+            false => self.source(false),
+        };
+        let Some(source) = source else { return Node::nothing() };
+        self.enter(&source);
+        Node::plain(" FROM {}", [source.node])
+    }
+
     fn join_lateral(&mut self, joining: &mut Joining, source: &Source) {
         let (template, is_comma) = self.one_of(&[
             (", LATERAL {}", true),
@@ -243,8 +255,14 @@ impl Generator<'_> {
                 }
             }
         }
+        if is_full && self.chance(1, 8) {
+            return Node::raw(ValueType::Boolean, self.one_of(&["true", "false"]));
+        }
         if pairs.is_empty() || (!is_full && self.chance(1, 6)) {
-            return self.expression(ValueType::Boolean);
+            return match !is_full && self.chance(1, 3) {
+                true => self.known_beforehand(),
+                false => self.expression(ValueType::Boolean),
+            };
         }
         let mut terms = Vec::new();
         for _ in 0..1 + self.below(2) {
@@ -259,7 +277,11 @@ impl Generator<'_> {
             terms.push(Node::expression(ValueType::Boolean, "{} = {}", [one, other]));
         }
         if !is_full && self.chance(1, 5) {
-            terms.push(self.expression(ValueType::Boolean));
+            let term = match self.chance(1, 3) {
+                true => self.known_beforehand(),
+                false => self.expression(ValueType::Boolean),
+            };
+            terms.push(term);
         }
         Node::expression(ValueType::Boolean, "({})", [Node::list_of(" AND ", 1, ALONE, terms)])
     }

@@ -6,6 +6,13 @@ use super::value_type::ValueType::{self, Boolean};
 
 const COMPARISONS: [&str; 6] = ["=", "<>", "<", "<=", ">", ">="];
 
+/// Conditions about the session.
+const OF_THE_SESSION: [&str; 3] = [
+    "(current_schema() = 'pg_catalog')",
+    "(now() > timestamptz '2001-01-01 00:00:00+00')",
+    "(current_setting('client_encoding') = 'LATIN1')",
+];
+
 impl Generator<'_> {
     /// A condition that is composed of others or of values.
     pub fn predicate(&mut self) -> Node {
@@ -52,6 +59,7 @@ impl Generator<'_> {
             9 => self.in_list(),
             10 => self.row_comparison(),
             11 | 12 if self.can_have_query() => self.subquery_predicate(),
+            13 if self.chance(1, 3) => self.comparison_of_constants(),
             _ => self.comparison(),
         }
     }
@@ -70,6 +78,29 @@ impl Generator<'_> {
         let template = self.one_of(&["(least({}, {}) {} {})", "(nullif({}, {}) {} {})"]);
         let operator = self.one_of(&COMPARISONS);
         Some(Node::expression(Boolean, template, [first, outer, Node::word(operator, "="), second]))
+    }
+
+    /// A condition that is known before the query has a row: about a row of a query around it, or about the session.
+    pub fn known_beforehand(&mut self) -> Node {
+        let around = self.scopes.split_last().filter(|_| !self.is_own_only).map(|(_, around)| around);
+        let leaves = around.into_iter().flatten().flat_map(|scope| &scope.leaves);
+        let leaves: Vec<Leaf> =
+            leaves.filter(|leaf| leaf.of.has_order() && !leaf.is_local).cloned().collect();
+        if leaves.is_empty() || self.chance(1, 4) {
+            return Node::raw(Boolean, self.one_of(&OF_THE_SESSION));
+        }
+        let leaf = self.one_of(&leaves);
+        let operator = Node::word(self.one_of(&COMPARISONS), "=");
+        let value = self.literal(leaf.of);
+        Node::expression(Boolean, "({} {} {})", [leaf.node, operator, value])
+    }
+
+    /// A comparison of two constants, of which one may be missing: mostly it holds in no row.
+    fn comparison_of_constants(&mut self) -> Node {
+        let of = self.type_with(ValueType::has_equality);
+        let (shown, other) = (self.literal(of), self.literal(of));
+        let condition = self.expression(Boolean);
+        Node::expression(Boolean, "(CASE WHEN {} THEN {} END = {})", [condition, shown, other])
     }
 
     fn connected(&mut self, word: &'static str) -> Node {

@@ -162,6 +162,9 @@ impl Generator<'_> {
 
     /// One `SELECT`.
     fn core(&mut self, wanted: Option<&[ValueType]>, group: u32, is_outermost: bool, ending: Ending) -> Core {
+        if self.budget > 3 && self.can_have_query() && self.chance(1, 12) {
+            return self.totals(wanted, group);
+        }
         let from = match wanted.is_some() && self.chance(1, 12) {
             true => {
                 self.scopes.push(Scope { total: Some(Vec::new()), rows: 1, ..Scope::default() });
@@ -196,6 +199,9 @@ impl Generator<'_> {
                 self.window_call(*of)
             } else if is_outermost && distinct.is_empty() && self.chance(1, 10) {
                 self.inexact(*of)
+            } else if !is_outermost && self.chance(1, 8) {
+                // What is the same in each row is claimed to be so.
+                self.literal(*of)
             } else if let Some(column) = self.column_here(*of)
                 && self.chance(1, 3)
             {
@@ -246,6 +252,38 @@ impl Generator<'_> {
         let parts = [Node::text(distinct), Node::list_of(", ", 1, group, items), from, condition, grouping];
         let node = Node::plain("SELECT {}{}{}{}{}", parts);
         Core { node, outputs, hidden, is_sorted: false }
+    }
+
+    /// Aggregates of all rows: one row, also of none.
+    fn totals(&mut self, wanted: Option<&[ValueType]>, group: u32) -> Core {
+        let from = self.from_one();
+        let condition = self.optional_condition();
+        let types: Vec<ValueType> = match wanted {
+            Some(types) => types.to_vec(),
+            None => (0..1 + self.below(2)).map(|_| self.any_type()).collect(),
+        };
+        self.group_all();
+        let (mut items, mut outputs) = (Vec::new(), Vec::new());
+        for of in types {
+            let value = self.aggregate(of).unwrap_or_else(|| self.literal(of));
+            let name = self.name("c");
+            items.push(Node::plain(&format!("{{}} AS {name}"), [value]));
+            outputs.push(Output { name, of });
+        }
+        let having = self.optional_having();
+        self.scopes.pop();
+        let parts = [Node::list_of(", ", 1, group, items), from, condition, having];
+        let node = Node::plain("SELECT {}{}{}{}", parts);
+        Core { node, outputs, hidden: Vec::new(), is_sorted: false }
+    }
+
+    /// From here on the query has one group, of all of its rows.
+    pub fn group_all(&mut self) {
+        let base = self.scopes.last().cloned().unwrap_or_default();
+        let scope = self.scopes.last_mut().expect("the query's own");
+        scope.leaves.clear();
+        scope.total = None;
+        scope.ungrouped = Some(Box::new(base));
     }
 
     /// `SELECT *` or `SELECT t.*`.
@@ -318,11 +356,18 @@ impl Generator<'_> {
             ungrouped: Some(Box::new(base)),
             has_sets,
         };
-        let having = match self.chance(1, 4) {
-            true => Node::optional(" HAVING {}", [self.expression(ValueType::Boolean)]),
-            false => Node::nothing(),
-        };
+        let having = self.optional_having();
         Node::plain("{}{}", [clause, having])
+    }
+
+    /// ` HAVING ...`, at times.
+    pub fn optional_having(&mut self) -> Node {
+        let condition = match self.below(12) {
+            0 => self.known_beforehand(),
+            1 | 2 => self.expression(ValueType::Boolean),
+            _ => return Node::nothing(),
+        };
+        Node::optional(" HAVING {}", [condition])
     }
 
     /// A key of `GROUP BY` without sets.
