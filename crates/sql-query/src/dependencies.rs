@@ -8,7 +8,7 @@
 //! function that gives it back, and what is computed determines nothing.
 
 use crate::functions::operator::perhaps;
-use datafusion::common::tree_node::Transformed;
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema};
 use datafusion::error::Result;
 use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan, Projection};
@@ -29,11 +29,11 @@ impl OptimizerRule for TrueAtOnce {
     }
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        self.0.rewrite(plan, config)?.transform_data(|plan| TrueDependencies.rewrite(plan, config))
+        self.0.rewrite(plan, config)?.transform_data(modest)
     }
 }
 
-/// The rule that computes such keys.
+/// The rule that computes such columns.
 #[derive(Debug)]
 pub(super) struct TrueDependencies;
 
@@ -42,41 +42,61 @@ impl OptimizerRule for TrueDependencies {
         "true_dependencies"
     }
 
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        Some(ApplyOrder::BottomUp)
-    }
-
     fn rewrite(&self, plan: LogicalPlan, _: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        let aggregate = match &plan {
-            LogicalPlan::Aggregate(aggregate) => aggregate,
-            LogicalPlan::Unnest(_) => return elements_of_modest(plan),
-            _ => return Ok(Transformed::no(plan)),
-        };
-        let believed = believed_too_much(aggregate);
-        if believed.is_empty() {
-            return Ok(Transformed::no(plan));
-        }
-        let input = aggregate.input.schema();
-        let mut keys = aggregate.group_expr.clone();
-        for at in believed {
-            let data_type = keys[at].to_field(input)?.1.data_type().clone();
-            keys[at] = perhaps(keys[at].clone(), data_type);
-        }
-        let computed = Aggregate::try_new(aggregate.input.clone(), keys, aggregate.aggr_expr.clone())?;
-        let shown = named_alike(&computed.schema, &aggregate.schema);
-        let projection = Projection::try_new(shown, Arc::new(LogicalPlan::Aggregate(computed)))?;
-        Ok(Transformed::yes(LogicalPlan::Projection(projection)))
+        modest_within(plan)
     }
 }
 
-/// A row for each element of arrays in rows that determine nothing.
-fn elements_of_modest(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
-    let [input] = plan.inputs()[..] else { return Ok(Transformed::no(plan)) };
+/// A plan all of whose nodes claim what holds: those above others that claim less do so too.
+#[recursive::recursive]
+fn modest_within(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let asked = plan.map_subqueries(modest_within)?;
+    let inputs = asked.data.map_children(modest_within)?;
+    let plan = match inputs.transformed {
+        true => inputs.data.recompute_schema()?,
+        false => inputs.data,
+    };
+    let own = modest(plan)?;
+    let is_changed = asked.transformed || inputs.transformed || own.transformed;
+    Ok(Transformed::new_transformed(own.data, is_changed))
+}
+
+/// A node that claims what holds, if its inputs do.
+fn modest(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    match &plan {
+        LogicalPlan::Aggregate(aggregate) => modest_groups(aggregate),
+        LogicalPlan::Unnest(_) => modest_elements(&plan),
+        _ => Ok(None),
+    }
+    .map(|modest| modest.map_or_else(|| Transformed::no(plan), Transformed::yes))
+}
+
+/// An aggregate whose groups claim what holds.
+fn modest_groups(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
+    let believed = believed_too_much(aggregate);
+    if believed.is_empty() {
+        return Ok(None);
+    }
+    let input = aggregate.input.schema();
+    let mut keys = aggregate.group_expr.clone();
+    for at in believed {
+        let data_type = keys[at].to_field(input)?.1.data_type().clone();
+        keys[at] = perhaps(keys[at].clone(), data_type);
+    }
+    let computed = Aggregate::try_new(aggregate.input.clone(), keys, aggregate.aggr_expr.clone())?;
+    let shown = named_alike(&computed.schema, &aggregate.schema);
+    let projection = Projection::try_new(shown, Arc::new(LogicalPlan::Aggregate(computed)))?;
+    Ok(Some(LogicalPlan::Projection(projection)))
+}
+
+/// A row for each element of arrays, in rows that determine nothing.
+fn modest_elements(plan: &LogicalPlan) -> Result<Option<LogicalPlan>> {
+    let [input] = plan.inputs()[..] else { return Ok(None) };
     let schema = input.schema();
     let claims = schema.functional_dependencies().iter();
     let firsts: Vec<usize> = claims.filter_map(|claim| claim.source_indices.first().copied()).collect();
     if firsts.is_empty() {
-        return Ok(Transformed::no(plan));
+        return Ok(None);
     }
     let computed = schema.iter().enumerate().map(|(at, (relation, field))| {
         let column = Expr::Column(Column::from((relation, field)));
@@ -89,8 +109,7 @@ fn elements_of_modest(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         }
     });
     let modest = Projection::try_new(computed.collect(), Arc::new(input.clone()))?;
-    let elements = plan.with_new_exprs(plan.expressions(), vec![LogicalPlan::Projection(modest)])?;
-    Ok(Transformed::yes(elements))
+    plan.with_new_exprs(plan.expressions(), vec![LogicalPlan::Projection(modest)]).map(Some)
 }
 
 /// The keys of an aggregate that it would say too much of, one for each claim.

@@ -50,6 +50,12 @@ pub const KNOWN: &[Known] = &[
         how: How::Tolerated,
     },
     Known {
+        what: "23503 for a `WITH` of whose parts one writes rows that refer to those which another deletes or changes",
+        why: "what the reference does on `DELETE` and `UPDATE` is done first; PostgreSQL does it in the order in which \
+              the parts run, which its manual leaves open (7.8.4)",
+        how: How::Tolerated,
+    },
+    Known {
         what: "whether a constraint that a row violates is told, or that a later row has no value (class 22)",
         why: "constraints are checked once all rows are computed",
         how: How::Tolerated,

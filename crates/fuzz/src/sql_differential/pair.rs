@@ -161,6 +161,13 @@ impl Pair {
         {
             return Verdict::NotComparable;
         }
+        // Which of the parts of a statement runs first is not determined (`known.rs`).
+        let (refers, is_done) = (Some("23503"), |answer: &Answer| matches!(answer, Answer::Done(_)));
+        let differ_in_references =
+            (expected.state() == refers && is_done(&got)) || (got.state() == refers && is_done(&expected));
+        if statement.kind == Kind::WithWrites && differ_in_references {
+            return Verdict::NotComparable;
+        }
         let determined = expected.shown().map(|shown| statement.determined(shown)).unwrap_or_default();
         let has_subquery = statement.node.sql().contains("(SELECT ");
         let mut found = difference(&expected, &got, &determined, has_subquery);

@@ -4,8 +4,9 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::error::Result as FusionResult;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::expressions::{Column, Literal};
-use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::expressions::{BinaryExpr, Column, Literal};
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, split_conjunction};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::AggregateExec;
@@ -89,11 +90,25 @@ impl Kept {
         match () {
             () if passes_over => Some(Kept::All),
             () if is_join || is_volatile || is_union || plan.is::<AggregateExec>() => Some(Kept::Nothing),
-            () if is_window => Some(Kept::InputOrder),
+            () if is_window || says_what_is_computed(plan) => Some(Kept::InputOrder),
             () if orders_what_is_computed() => Some(Kept::OrderOfColumns),
             () => None,
         }
     }
+}
+
+/// Whether a condition says that what is computed of columns is a constant: DataFusion leaves out a sort for that, and
+/// forgets it when it lets the condition's operator pass on some columns only.
+fn says_what_is_computed(plan: &dyn ExecutionPlan) -> bool {
+    let Some(filter) = plan.downcast_ref::<FilterExec>() else { return false };
+    let is_computed = |side: &Arc<dyn PhysicalExpr>| !side.is::<Column>() && !side.is::<Literal>();
+    filter.projection().is_none()
+        && split_conjunction(filter.predicate()).into_iter().any(|condition| {
+            condition.downcast_ref::<BinaryExpr>().is_some_and(|condition| {
+                *condition.op() == Operator::Eq
+                    && (is_computed(condition.left()) || is_computed(condition.right()))
+            })
+        })
 }
 
 /// Whether what a projection gives is ordered by more than columns of its input.
