@@ -94,7 +94,7 @@ pub fn convert(value: &Value, from: &SqlType, to: &SqlType, style: &TextStyle, f
         (T::Timestamp | T::TimestampTz, day @ Value::Date(_)) => calendar::moment_of_value(day)
             .map(Value::Timestamp)
             .ok_or_else(|| calendar::out_of_range("timestamp")),
-        (T::Time, Value::Timestamp(micros)) => Ok(Value::BigInt(micros.rem_euclid(DAY_MICROS))),
+        (T::Time, Value::Timestamp(micros)) => Ok(time_of_day(*micros)),
         (T::Time, interval @ Value::List(_)) => {
             let Interval { micros, .. } = Interval::of_value(interval).unwrap_or_default();
             Ok(Value::BigInt(micros.rem_euclid(DAY_MICROS)))
@@ -111,6 +111,11 @@ pub fn convert(value: &Value, from: &SqlType, to: &SqlType, style: &TextStyle, f
         }
         (_, value) => Ok(value.clone()),
     }
+}
+
+/// The time of a moment; an infinite one has none.
+fn time_of_day(moment: i64) -> Value {
+    if calendar::is_infinite(moment) { Value::Null } else { Value::BigInt(moment.rem_euclid(DAY_MICROS)) }
 }
 
 /// Refuses to make a number or truth of what is none in JSON.

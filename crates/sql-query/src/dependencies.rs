@@ -1,11 +1,11 @@
 //! Groups and elements of arrays claim only what their columns determine.
 //!
-//! DataFusion 55 carries what columns of an aggregate's input determine over it. If all columns that determine something
-//! are grouped by, the aggregate claims that they determine all of its output, and are there once, whatever else is
-//! grouped by: of `SELECT DISTINCT t.a, d.b FROM t CROSS JOIN (SELECT DISTINCT b FROM u) d` it says that `b` determines
-//! `a`. So it does with what has a row for each element of an array: what was there once is said to be so still. Rules
-//! believe it: they drop keys of `ORDER BY` and of `GROUP BY`, and `DISTINCT`. Such a column is computed here, by a
-//! function that gives it back, and what is computed determines nothing.
+//! DataFusion 55 carries what columns of an aggregate's input determine over it. If all columns that determine
+//! something are grouped by, the aggregate claims that they determine all of its output, and are there once, whatever
+//! else is grouped by: of `SELECT DISTINCT t.a, d.b FROM t CROSS JOIN (SELECT DISTINCT b FROM u) d` it says that `b`
+//! determines `a`. So it does with what has a row for each element of an array: what was there once is said to be so
+//! still. Rules believe it: they drop keys of `ORDER BY` and of `GROUP BY`, and `DISTINCT`. Such a column is computed
+//! here, by a function that gives it back, and what is computed determines nothing.
 
 use crate::functions::operator::perhaps;
 use datafusion::common::tree_node::{Transformed, TreeNode};

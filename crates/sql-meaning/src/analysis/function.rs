@@ -5,6 +5,7 @@ use super::operator::{infix, resolved, with_blanks};
 use crate::functions::Kind;
 use crate::functions::resolution::{self, is_exact};
 use crate::sql_type::SqlType;
+use crate::type_rules::{Context, converts};
 use fabius_value::{Error, SqlState};
 
 /// A function that is no aggregate, by its name.
@@ -23,9 +24,15 @@ pub fn function<E: BackEnd>(
         "nullif" => return null_if(end, arguments),
         _ => {
             let given: Vec<_> = arguments.iter().map(E::argument_of).collect();
-            return match resolution::resolve(name, &given) {
-                Ok(definition) => end.apply(definition, arguments),
-                Err(why) => Err(end.unresolved(name, why, &arguments)),
+            return match (resolution::resolve(name, &given), arguments.as_slice(), SqlType::of_name(name)) {
+                (Ok(definition), ..) => end.apply(definition, arguments),
+                // `date(moment)`: a type's name before one value is a cast (PostgreSQL 15, 4.2.9).
+                (Err(_), [value], Some(to))
+                    if converts(E::argument_of(value).sql_type, &to, Context::Explicit) =>
+                {
+                    end.converted(value.clone(), &to)
+                }
+                (Err(why), ..) => Err(end.unresolved(name, why, &arguments)),
             };
         }
     };

@@ -85,12 +85,7 @@ pub fn definitions() -> Vec<Definition> {
             }
             Ok(array_of((0..checked(integer_at(&extents, 0))?).map(|_| a[0].clone())))
         }),
-        define("trim_array(anyarray, int) anyarray", |a, _| {
-            let mut elements = elements_at(a, 0);
-            let kept = elements.len().saturating_sub(integer_at(a, 1).max(0) as usize);
-            elements.truncate(kept);
-            Ok(array_of(elements))
-        }),
+        define("trim_array(anyarray, int) anyarray", trimmed),
         define("array_dims(anyarray) text", |a, _| {
             let extents = dimensions(&a[0]).into_iter().map(|extent| format!("[1:{extent}]"));
             let shown: String = extents.collect();
@@ -148,6 +143,17 @@ pub fn definitions() -> Vec<Definition> {
     ];
     all.extend(ordered_sets());
     all
+}
+
+fn trimmed(a: &[Value], _: &super::Call) -> Result<Value> {
+    let mut elements = elements_at(a, 0);
+    let trimmed = usize::try_from(integer_at(a, 1)).ok();
+    let kept = trimmed.and_then(|trimmed| elements.len().checked_sub(trimmed)).ok_or_else(|| {
+        let message = format!("number of elements to trim must be between 0 and {}", elements.len());
+        Error::new(SqlState(*b"2202E"), message)
+    })?;
+    elements.truncate(kept);
+    Ok(array_of(elements))
 }
 
 /// How many elements an array has in each of its dimensions.

@@ -42,21 +42,12 @@ pub fn definitions() -> Vec<Definition> {
                 Error::new(SqlState::INVALID_PARAMETER, message)
             })
         }),
-        define("age(timestamp, timestamp) interval", |a, _| age(moment_at(a, 0), moment_at(a, 1))),
-        define("age(timestamptz, timestamptz) interval", |a, c| {
-            age(c.environment.style.local(moment_at(a, 0)), c.environment.style.local(moment_at(a, 1)))
-        }),
-        define("age(timestamp) interval stable", |a, c| {
-            age(local_now(c).div_euclid(DAY_MICROS) * DAY_MICROS, moment_at(a, 0))
-        }),
-        define("to_char(timestamp, text) text", |a, _| {
-            Ok(Value::Text(format_moment(moment_at(a, 0), text_at(a, 1), None)))
-        }),
+        define("to_char(timestamp, text) text", |a, _| Ok(shown(moment_at(a, 0), text_at(a, 1), None))),
         define("to_char(timestamptz, text) text", |a, c| {
             let (style, moment) = (&c.environment.style, moment_at(a, 0));
             let local = style.local(moment);
             let zone = (style.zone_at(moment), (local - moment) / SECOND_MICROS);
-            Ok(Value::Text(format_moment(local, text_at(a, 1), Some(zone))))
+            Ok(shown(local, text_at(a, 1), Some(zone)))
         }),
         define("to_char(interval, text) text", |a, _| {
             let Interval { months, days, micros } = interval_at(a, 0);
@@ -141,6 +132,7 @@ pub fn definitions() -> Vec<Definition> {
         }),
         define("isfinite(date) bool", |a, _| Ok(Value::Boolean(!is_infinite(moment_at(a, 0))))),
         define("isfinite(timestamp) bool", |a, _| Ok(Value::Boolean(!is_infinite(moment_at(a, 0))))),
+        define("isfinite(timestamptz) bool", |a, _| Ok(Value::Boolean(!is_infinite(moment_at(a, 0))))),
         define("isfinite(interval) bool", |_, _| Ok(Value::Boolean(true))),
         define("date_bin(interval, timestamp, timestamp) timestamp", date_bin),
         define("date_bin(interval, timestamptz, timestamptz) timestamptz", date_bin),
@@ -156,7 +148,7 @@ pub fn definitions() -> Vec<Definition> {
         define("fabius_series(timestamp, timestamp, interval) timestamp[]", series),
         define("fabius_series(timestamptz, timestamptz, interval) timestamptz[]", series),
     ];
-    clocks().into_iter().chain(others).collect()
+    clocks().into_iter().chain(ages()).chain(others).collect()
 }
 
 /// What the time is.
@@ -568,6 +560,31 @@ fn truncated(moment: i64, unit: &str) -> Result<i64> {
         Error::new(SqlState::INVALID_PARAMETER, message)
     })?;
     field.start(moment).ok_or_else(|| calendar::out_of_range("timestamp"))
+}
+
+/// `age`.
+fn ages() -> Vec<Definition> {
+    vec![
+        define("age(timestamp, timestamp) interval", |a, _| age(moment_at(a, 0), moment_at(a, 1))),
+        define("age(timestamptz, timestamptz) interval", |a, c| {
+            age(c.environment.style.local(moment_at(a, 0)), c.environment.style.local(moment_at(a, 1)))
+        }),
+        define("age(timestamp) interval stable", |a, c| {
+            age(local_now(c).div_euclid(DAY_MICROS) * DAY_MICROS, moment_at(a, 0))
+        }),
+        define("age(timestamptz) interval stable", |a, c| {
+            let today = local_now(c).div_euclid(DAY_MICROS) * DAY_MICROS;
+            age(today, c.environment.style.local(moment_at(a, 0)))
+        }),
+    ]
+}
+
+/// A moment by a pattern: null if it is infinite, or the pattern is empty.
+fn shown(local: i64, pattern: &str, zone: Option<(String, i64)>) -> Value {
+    match is_infinite(local) || pattern.is_empty() {
+        true => Value::Null,
+        false => Value::Text(format_moment(local, pattern, zone)),
+    }
 }
 
 /// The difference in years, months, days and time.

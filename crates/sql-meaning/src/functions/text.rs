@@ -75,18 +75,7 @@ pub fn definitions() -> Vec<Definition> {
         define("position(text, text) int", |a, _| Ok(Value::Int(position(text_at(a, 1), text_at(a, 0))))),
         of_programs("starts_with(text, text) bool", Function::StartsWith),
         of_programs("split_part(text, text, int) text", Function::SplitPart),
-        define("overlay(text, text, int, int?) text", |a, _| {
-            let (text, new) = (text_at(a, 0), text_at(a, 1));
-            let from = (integer_at(a, 2) - 1).max(0) as usize;
-            let cut = match a.get(3).and_then(Value::as_integer) {
-                Some(cut) => cut.max(0) as usize,
-                None => new.chars().count(),
-            };
-            let mut result: String = text.chars().take(from).collect();
-            result += new;
-            result.extend(text.chars().skip(from + cut));
-            Ok(Value::Text(result))
-        }),
+        define("overlay(text, text, int, int?) text", overlay),
         define("like_escape(text, text) text", |a, _| {
             Ok(Value::Text(with_backslashes(text_at(a, 0), text_at(a, 1))))
         }),
@@ -271,12 +260,30 @@ fn part_of_bytes(a: &[Value], _: &Call) -> Result<Value> {
     Ok(Value::Bytea(bytes.into_iter().skip(start).take(count).collect()))
 }
 
+fn negative_length() -> Error {
+    Error::new(SqlState(*b"22011"), "negative substring length not allowed")
+}
+
+fn overlay(a: &[Value], _: &Call) -> Result<Value> {
+    let (text, new) = (text_at(a, 0), text_at(a, 1));
+    let from = integer_at(a, 2);
+    if from <= 0 {
+        return Err(negative_length());
+    }
+    let cut = a.get(3).and_then(Value::as_integer).unwrap_or(new.chars().count() as i64);
+    let mut result: String = text.chars().take(from as usize - 1).collect();
+    result += new;
+    // What is cut may be less than nothing: a part of the text is there twice then.
+    result.extend(text.chars().skip((from - 1 + cut).max(0) as usize));
+    Ok(Value::Text(result))
+}
+
 /// What `substring` wants of a text or of bytes: so many behind so many, from its second and third argument.
 fn window(a: &[Value]) -> Result<(usize, usize)> {
     let from = integer_at(a, 1);
     let end = match a.get(2).and_then(Value::as_integer) {
         Some(length) if length < 0 => {
-            return Err(Error::new(SqlState(*b"22011"), "negative substring length not allowed"));
+            return Err(negative_length());
         }
         Some(length) => from.saturating_add(length),
         None => i64::MAX,

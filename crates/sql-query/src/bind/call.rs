@@ -400,7 +400,7 @@ fn numeric_returned(name: &str, arguments: &[Typed]) -> SqlType {
             }
             _ => 6,
         },
-        "mod" => {
+        "mod" | "gcd" | "lcm" => {
             is_free = arguments.iter().any(|typed| typed.sql_type.is_free());
             arguments.iter().map(|typed| typed.sql_type.scale()).max().unwrap_or(0)
         }
