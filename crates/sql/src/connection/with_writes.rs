@@ -30,10 +30,16 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// A statement with `RETURNING` as a query of the rows that it returns: `INSERT INTO t ... RETURNING f(a)` is `WITH
-/// written AS (INSERT INTO t ... RETURNING *) SELECT f(a) FROM written AS t`. Its tag too. `None` if it names other
-/// tables, or returns nothing but `*`: then nothing would be gained.
+/// written AS (INSERT INTO t ... RETURNING *) SELECT f(a) FROM written AS t`, behind what its own `WITH` has. Its tag
+/// too. `None` if it names other tables, or returns nothing but `*`: then nothing would be gained.
 pub(super) fn returning_apart(statement: &ast::Statement) -> Result<Option<(ast::Statement, &'static str)>> {
-    let mut statement = statement.clone();
+    let (with, mut statement) = match statement {
+        ast::Statement::Query(query) => {
+            let mut query = (**query).clone();
+            (query.with.take(), statement_of(query))
+        }
+        other => (None, other.clone()),
+    };
     let own = |table: &ast::TableWithJoins| match &table.relation {
         ast::TableFactor::Table { name, alias, args: None, .. } if table.joins.is_empty() => {
             alias.as_ref().map(|alias| alias.name.clone()).or_else(|| name.0.last()?.as_ident().cloned())
@@ -65,7 +71,10 @@ pub(super) fn returning_apart(statement: &ast::Statement) -> Result<Option<(ast:
     if let ast::TableFactor::Table { alias, .. } = &mut written {
         *alias = Some(ast::TableAlias { name: called, ..part::called(WRITTEN) });
     }
-    let with = part::with(false, vec![part::common(WRITTEN, query_of(statement)?)]);
+    let recursive = with.as_ref().is_some_and(|with| with.recursive);
+    let before = with.into_iter().flat_map(|with| with.cte_tables);
+    let commons = before.chain([part::common(WRITTEN, query_of(statement)?)]).collect();
+    let with = part::with(recursive, commons);
     let query = part::select(with.as_ref(), shown, vec![part::alone(written)], None)?;
     Ok(Some((ast::Statement::Query(Box::new(query)), tag)))
 }
