@@ -293,11 +293,22 @@ fn begins_set_operation(parser: &Parser) -> bool {
         && end_of_parentheses(parser, first).is_some_and(|end| sets.contains(&keyword_at(parser, end + 1)))
 }
 
+/// Whether `VALUES (` begins here, directly behind a parenthesis.
+fn begins_values(parser: &Parser) -> bool {
+    parser.get_current_token().token == Token::LParen
+        && keyword(&parser.peek_token_ref().token) == Keyword::VALUES
+        && parser.peek_nth_token_ref(1).token == Token::LParen
+}
+
 /// Whether what is in parentheses, so many tokens ahead, is a query.
 fn begins_query(parser: &Parser, ahead: usize) -> bool {
     let mut inner = (ahead..).map(|ahead| &parser.peek_nth_token_ref(ahead).token);
-    let inner = inner.find(|token| **token != Token::LParen).map_or(Keyword::NoKeyword, keyword);
-    matches!(inner, Keyword::SELECT | Keyword::VALUES | Keyword::WITH | Keyword::TABLE)
+    inner.find(|token| **token != Token::LParen).is_some_and(begins_with)
+}
+
+/// Whether a query begins with a token.
+fn begins_with(token: &Token) -> bool {
+    matches!(keyword(token), Keyword::SELECT | Keyword::VALUES | Keyword::WITH | Keyword::TABLE)
 }
 
 fn keyword_at(parser: &Parser, at: usize) -> Keyword {
@@ -338,12 +349,22 @@ fn begins_list_with_subquery(parser: &Parser) -> Option<bool> {
     let is_word = |at: usize, wanted: Keyword| keyword_at(parser, at) == wanted;
     let is_negated = is_word(first, Keyword::NOT);
     let at = first + usize::from(is_negated);
-    let is_query = is_word(at, Keyword::IN)
-        && *token(at + 1) == Token::LParen
-        && *token(at + 2) == Token::LParen
-        && (is_word(at + 3, Keyword::SELECT) || is_word(at + 3, Keyword::WITH));
-    let end = is_query.then(|| end_of_parentheses(parser, at + 2)).flatten()?;
-    (*token(end + 1) == Token::Comma).then_some(is_negated)
+    let is_list =
+        is_word(at, Keyword::IN) && *token(at + 1) == Token::LParen && *token(at + 2) == Token::LParen;
+    let inner = (at + 2..).find(|at| *token(*at) != Token::LParen).filter(|_| is_list)?;
+    let end = begins_with(token(inner)).then(|| end_of_parentheses(parser, at + 2)).flatten()?;
+    // A query may go on behind the parentheses of its first part.
+    let goes_on = [
+        Keyword::UNION,
+        Keyword::INTERSECT,
+        Keyword::EXCEPT,
+        Keyword::ORDER,
+        Keyword::LIMIT,
+        Keyword::OFFSET,
+        Keyword::FETCH,
+    ];
+    let is_query = *token(end + 1) == Token::RParen || goes_on.contains(&keyword_at(parser, end + 1));
+    (!is_query).then_some(is_negated)
 }
 
 fn list_with_subquery(parser: &mut Parser, value: &Expr, is_negated: bool) -> Result<Expr, ParserError> {
@@ -393,7 +414,8 @@ impl Dialect for Bounded {
         if self.begun.get() > self.most {
             return Some(Err(ParserError::RecursionLimitExceeded));
         }
-        begins_set_operation(parser).then(|| parser.parse_query().map(Expr::Subquery))
+        let is_query = begins_set_operation(parser) || begins_values(parser);
+        is_query.then(|| parser.parse_query().map(Expr::Subquery))
     }
 
     /// Reads all of `AND b AND c` at once, and the same with `OR`; and `IS DISTINCT FROM b` without what follows `b`.

@@ -13,7 +13,6 @@
 //! | `= ANY (VALUES (1))` | `= ANY (SELECT * FROM (VALUES (1)) AS "values")` |
 //! | `= ANY ((SELECT 1))` | `= ANY (SELECT 1)`: a query, however often it is enclosed |
 //! | `ROLLUP ((SELECT 1), (a) + 1)` | `ROLLUP (((SELECT 1)), ((a) + 1))` |
-//! | `IN ((SELECT 1), 2)` | `IN (CASE WHEN TRUE THEN (SELECT 1) END, 2)` |
 //! | `j ->-1` | `j -> -1` |
 //! | `integer ARRAY` | `integer[]` |
 //! | `ON CONFLICT (lower(a)) WHERE b` | `ON CONFLICT ("fabius target (lower(a)) WHERE b")`: see [`TARGET`] |
@@ -81,7 +80,6 @@ pub(super) fn usual(tokens: &mut Vec<TokenWithSpan>) -> Result<(), Adjacent> {
             Some("ROLLUP" | "CUBE" | "SETS") if is(tokens, at + 1, &Token::LParen) => {
                 enclosed_elements(tokens, at + 1);
             }
-            Some("IN") if is(tokens, at + 1, &Token::LParen) => first_apart(tokens, at + 1),
             Some("CONFLICT") if is(tokens, at + 1, &Token::LParen) => conflict_target(tokens, at + 1),
             Some("IDENTITY") if is(tokens, at + 1, &Token::LParen) => ordered(tokens, at + 1),
             Some("OVERRIDING")
@@ -190,28 +188,6 @@ fn enclosed_elements(tokens: &mut Vec<TokenWithSpan>, open: usize) {
             at = element_end + 1;
         }
     }
-}
-
-/// Keeps a list of values that begins with a query in parentheses from being read as a query.
-fn first_apart(tokens: &mut Vec<TokenWithSpan>, open: usize) {
-    let Some(close) = closing(tokens, open) else { return };
-    let begins = (open + 1..close).find(|at| !is(tokens, *at, &Token::LParen)).unwrap_or(close);
-    let is_query = ["SELECT", "WITH", "VALUES"].iter().any(|query| words(tokens, begins, &[query]));
-    let is_whole = closing(tokens, open + 1).is_some_and(|closed| closed + 1 == close);
-    if begins == open + 1 || !is_query || is_whole {
-        return;
-    }
-    // A query may go on behind the parentheses of its first part.
-    let behind = closing(tokens, open + 1).and_then(|closed| word(tokens, closed + 1));
-    if matches!(
-        behind.as_deref(),
-        Some("UNION" | "INTERSECT" | "EXCEPT" | "ORDER" | "LIMIT" | "OFFSET" | "FETCH")
-    ) {
-        return;
-    }
-    let end = comma_or(tokens, open + 1, close);
-    put(tokens, end, read("END"));
-    put(tokens, open + 1, read("CASE WHEN TRUE THEN"));
 }
 
 /// Where the element of a list ends that begins at a place: at a comma, or at the end of the list.
