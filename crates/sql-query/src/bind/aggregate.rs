@@ -2,6 +2,7 @@
 
 use super::call::WHOLE_ROW;
 use super::grouping::asked_within;
+use super::input_order::each_once;
 use super::scope::outward;
 use super::scope::unknown;
 use super::{Binder, Flavor, Typed, parts_of};
@@ -132,7 +133,7 @@ impl Binder<'_> {
     }
 
     fn aggregate_parts<'c>(&mut self, call: &WrittenCall<'c>) -> Result<(Vec<Typed>, Shape<'c>)> {
-        let mut order_by = self.sort_keys(call.order_by)?;
+        let mut order_by = each_once(self.sort_keys(call.order_by)?);
         let arguments = match call.arguments {
             [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Wildcard)] => Vec::new(),
             // Whole rows: those that an outer join has not found are none.

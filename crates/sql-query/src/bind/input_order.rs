@@ -47,6 +47,17 @@ pub(super) fn order_aggregates(plan: LogicalPlan, all: &mut [&mut Expr]) -> Resu
     Ok(plan)
 }
 
+/// Sort keys without those that stand among them before, by which aggregates of DataFusion fail.
+pub(super) fn each_once(keys: Vec<Sort>) -> Vec<Sort> {
+    let mut once: Vec<Sort> = Vec::with_capacity(keys.len());
+    for key in keys {
+        if once.iter().all(|other| other.expr != key.expr) {
+            once.push(key);
+        }
+    }
+    once
+}
+
 fn shows_order(aggregate: &str) -> bool {
     matches!(aggregate, "array_agg" | "string_agg")
 }
@@ -54,7 +65,7 @@ fn shows_order(aggregate: &str) -> bool {
 /// A plan whose rows are sorted, with the columns that they are sorted by, and those keys; `None` if they are not.
 pub(super) fn with_keys(plan: &LogicalPlan) -> FusionResult<Option<(LogicalPlan, Vec<Sort>)>> {
     match plan {
-        LogicalPlan::Sort(sort) => Ok(Some((plan.clone(), sort.expr.clone()))),
+        LogicalPlan::Sort(sort) => Ok(Some((plan.clone(), each_once(sort.expr.clone())))),
         LogicalPlan::Filter(_) | LogicalPlan::Limit(_) => {
             let Some(input) = plan.inputs().first().copied() else { return Ok(None) };
             let Some((input, keys)) = with_keys(input)? else { return Ok(None) };
