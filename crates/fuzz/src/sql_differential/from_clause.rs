@@ -134,7 +134,7 @@ impl Generator<'_> {
     }
 
     /// ` FROM ...` of one query or table, with its scope.
-    pub fn from_one(&mut self) -> Node {
+    pub fn one_source(&mut self) -> Node {
         self.scopes.push(Scope { total: Some(Vec::new()), rows: 1, ..Scope::default() });
         let source = match self.chance(1, 2) {
             true => Some(self.derived_table(false)),

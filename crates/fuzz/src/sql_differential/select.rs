@@ -256,7 +256,7 @@ impl Generator<'_> {
 
     /// Aggregates of all rows: one row, also of none.
     fn totals(&mut self, wanted: Option<&[ValueType]>, group: u32) -> Core {
-        let from = self.from_one();
+        let from = self.one_source();
         let condition = self.optional_condition();
         let types: Vec<ValueType> = match wanted {
             Some(types) => types.to_vec(),
