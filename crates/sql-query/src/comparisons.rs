@@ -9,33 +9,23 @@
 //!   until a plan is done, and the joins of `INTERSECT` and `EXCEPT`, which have some from the beginning, get no
 //!   others.
 
+use crate::amended_rule::Rule;
 use datafusion::common::NullEquality;
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{BinaryExpr, Expr, Filter, LogicalPlan, Operator};
-use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
+use datafusion::optimizer::OptimizerConfig;
 use std::sync::Arc;
 
-type Rule = Arc<dyn OptimizerRule + Send + Sync>;
-
 /// The rule that moves conditions down, which sees them in one form.
-#[derive(Debug)]
-pub(super) struct ComparisonsInOneForm(pub(super) Rule);
-
-impl OptimizerRule for ComparisonsInOneForm {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
-    }
-
-    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        let plan = with_one_form(plan)?;
-        plan.transform_data(|plan| self.0.rewrite(plan, config))
-    }
+pub(super) fn see_one_form(
+    rule: &Rule,
+    plan: LogicalPlan,
+    config: &dyn OptimizerConfig,
+) -> Result<Transformed<LogicalPlan>> {
+    let plan = with_one_form(plan)?;
+    plan.transform_data(|plan| rule.rewrite(plan, config))
 }
 
 /// A plan whose conditions are in one form: its own, and those of filters right below it, which become one with it.
@@ -60,36 +50,26 @@ fn with_one_form(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 }
 
 /// The rule that makes keys of a join of its conditions, without those that compare by `IS NOT DISTINCT FROM`.
-#[derive(Debug)]
-pub(super) struct KeysByEquality(pub(super) Rule);
-
-impl OptimizerRule for KeysByEquality {
-    fn name(&self) -> &str {
-        self.0.name()
+pub(super) fn make_keys_by_equality(
+    rule: &Rule,
+    plan: LogicalPlan,
+    config: &dyn OptimizerConfig,
+) -> Result<Transformed<LogicalPlan>> {
+    let LogicalPlan::Join(mut join) = plan else { return Ok(Transformed::no(plan)) };
+    if join.null_equality == NullEquality::NullEqualsNull {
+        return Ok(Transformed::no(LogicalPlan::Join(join)));
     }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
-    }
-
-    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        let LogicalPlan::Join(mut join) = plan else { return Ok(Transformed::no(plan)) };
-        if join.null_equality == NullEquality::NullEqualsNull {
-            return Ok(Transformed::no(LogicalPlan::Join(join)));
-        }
-        let conditions = join.filter.take().into_iter().flat_map(split_conjunction_owned);
-        let is_other = |condition: &Expr| {
-            matches!(condition, Expr::BinaryExpr(BinaryExpr { op: Operator::IsNotDistinctFrom, .. }))
-        };
-        let (others, conditions): (Vec<Expr>, Vec<Expr>) = conditions.partition(is_other);
-        join.filter = conjunction(conditions);
-        self.0.rewrite(LogicalPlan::Join(join), config)?.map_data(|plan| {
-            let LogicalPlan::Join(mut join) = plan else { return Ok(plan) };
-            join.filter =
-                conjunction(join.filter.into_iter().flat_map(split_conjunction_owned).chain(others));
-            Ok(LogicalPlan::Join(join))
-        })
-    }
+    let conditions = join.filter.take().into_iter().flat_map(split_conjunction_owned);
+    let is_other = |condition: &Expr| {
+        matches!(condition, Expr::BinaryExpr(BinaryExpr { op: Operator::IsNotDistinctFrom, .. }))
+    };
+    let (others, conditions): (Vec<Expr>, Vec<Expr>) = conditions.partition(is_other);
+    join.filter = conjunction(conditions);
+    rule.rewrite(LogicalPlan::Join(join), config)?.map_data(|plan| {
+        let LogicalPlan::Join(mut join) = plan else { return Ok(plan) };
+        join.filter = conjunction(join.filter.into_iter().flat_map(split_conjunction_owned).chain(others));
+        Ok(LogicalPlan::Join(join))
+    })
 }
 
 fn is_converted(expression: &Expr) -> bool {

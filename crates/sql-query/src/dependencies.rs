@@ -7,30 +7,22 @@
 //! still. Rules believe it: they drop keys of `ORDER BY` and of `GROUP BY`, and `DISTINCT`. Such a column is computed
 //! here, by a function that gives it back, and what is computed determines nothing.
 
+use crate::amended_rule::Rule;
 use crate::functions::operator::perhaps;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema};
 use datafusion::error::Result;
 use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan, Projection};
-use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
+use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use std::sync::Arc;
 
 /// A rule that makes aggregates, of which none is seen, by this rule or another, before its claims are true.
-#[derive(Debug)]
-pub(super) struct TrueAtOnce(pub(super) Arc<dyn OptimizerRule + Send + Sync>);
-
-impl OptimizerRule for TrueAtOnce {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
-    }
-
-    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        self.0.rewrite(plan, config)?.transform_data(modest)
-    }
+pub(super) fn make_modest(
+    rule: &Rule,
+    plan: LogicalPlan,
+    config: &dyn OptimizerConfig,
+) -> Result<Transformed<LogicalPlan>> {
+    rule.rewrite(plan, config)?.transform_data(modest)
 }
 
 /// The rule that computes such columns.

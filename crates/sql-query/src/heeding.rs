@@ -3,11 +3,12 @@
 //! An optimizer goes through a plan once for each rule. Between two of its steps the work is asked whether it is to end
 //! (`crates/sql-planning/src/lib.rs`): a rule that is applied to each part of a plan, at each part.
 
+use crate::amended_rule::{Amended, Rule};
 use crate::claims::ModestClaims;
-use crate::comparisons::{ComparisonsInOneForm, KeysByEquality};
-use crate::dependencies::{TrueAtOnce, TrueDependencies};
+use crate::comparisons::{make_keys_by_equality, see_one_form};
+use crate::dependencies::{TrueDependencies, make_modest};
 use crate::failure::outbound;
-use crate::rows_of_nothing::ConditionsMovedDown;
+use crate::rows_of_nothing::move_down;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
@@ -21,7 +22,6 @@ use fabius_sql_planning::heed;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 type OperatorRule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 
 /// A rule that heeds.
@@ -87,9 +87,9 @@ pub(super) fn rules() -> Vec<Rule> {
     let mut rules = vec![claims_anew()];
     for rule in Optimizer::new().rules.into_iter().filter(is_wanted) {
         let rule: Rule = match rule.name() {
-            "extract_equijoin_predicate" => Arc::new(KeysByEquality(rule)),
-            "replace_distinct_aggregate" => Arc::new(TrueAtOnce(rule)),
-            "push_down_filter" => Arc::new(ComparisonsInOneForm(Arc::new(ConditionsMovedDown(rule)))),
+            "extract_equijoin_predicate" => Amended::of(rule, make_keys_by_equality),
+            "replace_distinct_aggregate" => Amended::of(rule, make_modest),
+            "push_down_filter" => Amended::of(Amended::of(rule, move_down), see_one_form),
             _ => rule,
         };
         // Where there are new aggregates, or joins beneath them.

@@ -14,7 +14,8 @@
 //! | [`functions`] | functions and operators |
 //! | `leaf` | tables and catalog relations as DataFusion reads them |
 //! | `comparisons` | comparisons of a column and a value, in one form |
-//! | `dependencies` | aggregates claim of their groups only what they determine |
+//! | `amended_rule` | a rule of DataFusion's with something done before it or behind it |
+//! | `dependencies` | groups and elements of arrays claim only what their columns determine |
 //! | `rows_of_nothing` | conditions stay above aggregates that give a row for no rows |
 //! | `key_range` | filters as ranges of a key |
 //! | `apply` | correlated subqueries that no join can replace |
@@ -31,6 +32,7 @@
 //! | [`arrow_column`] | values as Arrow columns and back |
 //! | [`failure`] | errors of DataFusion as PostgreSQL's |
 
+mod amended_rule;
 mod apply;
 mod apply_operator;
 pub mod arrow_column;

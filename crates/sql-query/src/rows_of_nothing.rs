@@ -5,43 +5,35 @@
 //! no row. Without `GROUP BY`, and with grouping sets, of which one may be empty, such conditions are kept from that
 //! rule.
 
+use crate::amended_rule::Rule;
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{Expr, Filter, LogicalPlan};
-use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
+use datafusion::optimizer::OptimizerConfig;
 use std::sync::Arc;
 
 /// The rule that moves conditions down, but not those.
-#[derive(Debug)]
-pub(super) struct ConditionsMovedDown(pub(super) Arc<dyn OptimizerRule + Send + Sync>);
-
-impl OptimizerRule for ConditionsMovedDown {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
-    }
-
-    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        let Some(aggregate) = row_of_nothing(&plan) else { return self.0.rewrite(plan, config) };
-        let conditions = conditions_of(&plan);
-        let (about_rows, others): (Vec<Expr>, Vec<Expr>) =
-            conditions.into_iter().partition(|condition| !condition.column_refs().is_empty());
-        let Some(others) = conjunction(others) else { return self.0.rewrite(plan, config) };
-        let below = match conjunction(about_rows) {
-            Some(condition) => {
-                let filter = Filter::try_new(condition, Arc::new(aggregate.clone()))?;
-                self.0.rewrite(LogicalPlan::Filter(filter), config)?.data
-            }
-            None => aggregate.clone(),
-        };
-        let kept = LogicalPlan::Filter(Filter::try_new(others, Arc::new(below))?);
-        let is_changed = kept != plan;
-        Ok(Transformed::new_transformed(kept, is_changed))
-    }
+pub(super) fn move_down(
+    rule: &Rule,
+    plan: LogicalPlan,
+    config: &dyn OptimizerConfig,
+) -> Result<Transformed<LogicalPlan>> {
+    let Some(aggregate) = row_of_nothing(&plan) else { return rule.rewrite(plan, config) };
+    let conditions = conditions_of(&plan);
+    let (about_rows, others): (Vec<Expr>, Vec<Expr>) =
+        conditions.into_iter().partition(|condition| !condition.column_refs().is_empty());
+    let Some(others) = conjunction(others) else { return rule.rewrite(plan, config) };
+    let below = match conjunction(about_rows) {
+        Some(condition) => {
+            let filter = Filter::try_new(condition, Arc::new(aggregate.clone()))?;
+            rule.rewrite(LogicalPlan::Filter(filter), config)?.data
+        }
+        None => aggregate.clone(),
+    };
+    let kept = LogicalPlan::Filter(Filter::try_new(others, Arc::new(below))?);
+    let is_changed = kept != plan;
+    Ok(Transformed::new_transformed(kept, is_changed))
 }
 
 /// The aggregate below conditions, if it gives a row for no rows.
