@@ -293,11 +293,17 @@ fn begins_set_operation(parser: &Parser) -> bool {
         && end_of_parentheses(parser, first).is_some_and(|end| sets.contains(&keyword_at(parser, end + 1)))
 }
 
-/// Whether `VALUES (` begins here, directly behind a parenthesis.
+/// Whether `(VALUES (` begins here. The parenthesis of a call's arguments is passed already where one is read.
 fn begins_values(parser: &Parser) -> bool {
-    parser.get_current_token().token == Token::LParen
-        && keyword(&parser.peek_token_ref().token) == Keyword::VALUES
-        && parser.peek_nth_token_ref(1).token == Token::LParen
+    let token = |ahead: usize| &parser.peek_nth_token_ref(ahead).token;
+    *token(0) == Token::LParen && keyword(token(1)) == Keyword::VALUES && *token(2) == Token::LParen
+}
+
+fn values(parser: &mut Parser) -> Result<Expr, ParserError> {
+    parser.expect_token(&Token::LParen)?;
+    let query = parser.parse_query()?;
+    parser.expect_token(&Token::RParen)?;
+    Ok(Expr::Subquery(query))
 }
 
 /// Whether what is in parentheses, so many tokens ahead, is a query.
@@ -349,9 +355,10 @@ fn begins_list_with_subquery(parser: &Parser) -> Option<bool> {
     let is_word = |at: usize, wanted: Keyword| keyword_at(parser, at) == wanted;
     let is_negated = is_word(first, Keyword::NOT);
     let at = first + usize::from(is_negated);
-    let is_list =
-        is_word(at, Keyword::IN) && *token(at + 1) == Token::LParen && *token(at + 2) == Token::LParen;
-    let inner = (at + 2..).find(|at| *token(*at) != Token::LParen).filter(|_| is_list)?;
+    if !is_word(at, Keyword::IN) || *token(at + 1) != Token::LParen || *token(at + 2) != Token::LParen {
+        return None;
+    }
+    let inner = (at + 2..).find(|at| *token(*at) != Token::LParen)?;
     let end = begins_with(token(inner)).then(|| end_of_parentheses(parser, at + 2)).flatten()?;
     // A query may go on behind the parentheses of its first part.
     let goes_on = [
@@ -400,11 +407,13 @@ impl Dialect for Bounded {
         POSTGRESQL.dialect()
     }
 
-    /// Reads `(SELECT ...) UNION (SELECT ...)` within parentheses, which sqlparser ends at the first query.
+    /// Reads `EXPLAIN (SELECT ...)`.
     fn parse_statement(&self, parser: &mut Parser) -> Option<Result<Statement, ParserError>> {
         explained_query(parser)
     }
 
+    /// Reads `(SELECT ...) UNION (SELECT ...)` within parentheses, which sqlparser ends at the first query, and
+    /// `(VALUES ...)`.
     fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
         self.begun.set(self.begun.get() + 1);
         if let Err(ended) = heed() {
@@ -414,8 +423,10 @@ impl Dialect for Bounded {
         if self.begun.get() > self.most {
             return Some(Err(ParserError::RecursionLimitExceeded));
         }
-        let is_query = begins_set_operation(parser) || begins_values(parser);
-        is_query.then(|| parser.parse_query().map(Expr::Subquery))
+        match begins_values(parser) {
+            true => Some(values(parser)),
+            false => begins_set_operation(parser).then(|| parser.parse_query().map(Expr::Subquery)),
+        }
     }
 
     /// Reads all of `AND b AND c` at once, and the same with `OR`; and `IS DISTINCT FROM b` without what follows `b`.
