@@ -80,6 +80,12 @@ pub fn difference(
         (Answer::Done(expected), Answer::Done(got)) => difference_of_rows(expected, got, determined),
         // A subquery of several rows is no fault where nobody needs its value.
         (Answer::Refused { state, .. }, Answer::Done(_)) if state == "21000" => None,
+        // A merged column of `JOIN ... USING` is the key that it is within a subquery too (`known.rs`).
+        (Answer::Refused { state, message }, Answer::Done(_))
+            if state == "42803" && message.starts_with("arguments to GROUPING") && has_subquery =>
+        {
+            None
+        }
         // PostgreSQL computes constants beforehand, also for a statement that has no row to compute them for.
         (Answer::Refused { state, .. }, Answer::Done(got))
             if state.starts_with("22") && got.is_of_nothing() =>

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`back_end`] | what analysis asks of those who compute expressions |
 //! | [`expression`] | expressions |
+//! | [`call_of_rows`] | which aggregate or function over a window is meant |
 //! | [`cast`] | what `CAST` leads to |
 //! | [`chain`] | long chains of operators, of `AND` and of `OR` |
 //! | [`operator`], [`function`] | which operator or function of the table is meant |
@@ -18,6 +19,7 @@
 //! | [`written_call`] | calls with their clauses, and which functions are of many rows |
 
 mod back_end;
+mod call_of_rows;
 mod cast;
 mod chain;
 mod expression;
@@ -30,6 +32,7 @@ mod row_value;
 mod written_call;
 
 pub use back_end::{BackEnd, Choice, Comparison, Like, Many, Sense};
+pub use call_of_rows::call_of_rows;
 pub use expression::{expression, no_column};
 pub use function::function;
 pub use list_item::{ListItem, list_item, place_of_name};

@@ -1,6 +1,7 @@
 //! Calls as they are written, taken apart.
 
 use crate::catalog::folded;
+use crate::functions::{Body, FUNCTIONS};
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast::{self, Expr, FunctionArg, FunctionArguments};
 
@@ -95,6 +96,11 @@ impl<'c> WrittenCall<'c> {
         })
     }
 
+    /// Whether `*` stands for its arguments.
+    pub fn is_of_whole_rows(&self) -> bool {
+        matches!(self.arguments, [FunctionArg::Unnamed(ast::FunctionArgExpr::Wildcard)])
+    }
+
     /// Whether it is about many rows: those of a group, or of a window.
     pub fn is_of_rows(&self) -> bool {
         self.over.is_some() || matches!(self.called(), Some(Called::Aggregate | Called::OverWindow))
@@ -117,70 +123,16 @@ pub enum Called {
 impl Called {
     /// What a function of PostgreSQL's is, by its name.
     pub fn of(name: &str) -> Called {
-        match name {
-            _ if AGGREGATES.contains(&name) => Called::Aggregate,
-            _ if WINDOW_FUNCTIONS.contains(&name) => Called::OverWindow,
+        let known = FUNCTIONS.get(name).and_then(|overloads| overloads.first());
+        match known.map(|definition| definition.body) {
+            Some(Body::Aggregate(_)) => Called::Aggregate,
+            Some(Body::OverWindow(_)) => Called::OverWindow,
+            _ if name == "grouping" => Called::Aggregate,
             _ if SETS.contains(&name) => Called::Set,
             _ => Called::Scalar,
         }
     }
 }
-
-const AGGREGATES: [&str; 39] = [
-    "array_agg",
-    "avg",
-    "bit_and",
-    "bit_or",
-    "bit_xor",
-    "bool_and",
-    "bool_or",
-    "corr",
-    "count",
-    "covar_pop",
-    "covar_samp",
-    "every",
-    "grouping",
-    "json_agg",
-    "json_object_agg",
-    "jsonb_agg",
-    "jsonb_object_agg",
-    "max",
-    "min",
-    "mode",
-    "percentile_cont",
-    "percentile_disc",
-    "regr_avgx",
-    "regr_avgy",
-    "regr_count",
-    "regr_intercept",
-    "regr_r2",
-    "regr_slope",
-    "regr_sxx",
-    "regr_sxy",
-    "regr_syy",
-    "stddev",
-    "stddev_pop",
-    "stddev_samp",
-    "string_agg",
-    "sum",
-    "var_pop",
-    "var_samp",
-    "variance",
-];
-
-const WINDOW_FUNCTIONS: [&str; 11] = [
-    "cume_dist",
-    "dense_rank",
-    "first_value",
-    "lag",
-    "last_value",
-    "lead",
-    "nth_value",
-    "ntile",
-    "percent_rank",
-    "rank",
-    "row_number",
-];
 
 const SETS: [&str; 14] = [
     "generate_series",

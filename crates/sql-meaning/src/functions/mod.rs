@@ -5,6 +5,7 @@
 //!
 //! | module | functions |
 //! |---|---|
+//! | [`aggregate`] | of the rows of a group |
 //! | [`array`] | of arrays |
 //! | [`catalog`] | about the catalog: `pg_get_indexdef`, `format_type` |
 //! | [`cluster`] | about the cluster and its nodes |
@@ -16,12 +17,14 @@
 //! | [`number`] | of numbers |
 //! | [`number_pattern`] | numbers by patterns |
 //! | [`operator`] | operators, which are called by symbols |
+//! | [`over_window`] | of a row and those of its window |
 //! | `regexp` | of regular expressions |
 //! | [`regular_expression`] | patterns: `~`, `LIKE`, `SIMILAR TO` |
 //! | [`resolution`] | which of several functions is called |
 //! | [`session`] | about the session and its locks |
 //! | [`text`] | of text and bytes |
 
+pub mod aggregate;
 pub mod array;
 mod call;
 pub mod catalog;
@@ -34,6 +37,7 @@ mod moment_pattern;
 pub mod number;
 pub mod number_pattern;
 pub mod operator;
+pub mod over_window;
 mod regexp;
 pub mod regular_expression;
 pub mod resolution;
@@ -97,6 +101,10 @@ pub enum Body {
     OfPrograms(&'static Signature),
     /// What programs and queries have instructions for.
     BuiltIn(operator::BuiltIn),
+    /// Computes a value of the rows of a group.
+    Aggregate(aggregate::Aggregate),
+    /// Computes a value of a row and those of its window.
+    OverWindow(over_window::OverWindow),
 }
 
 /// A function or an operator.
@@ -134,7 +142,9 @@ impl Definition {
         match self.body {
             Body::OfValues(kernel) => kernel(arguments, call),
             Body::OfPrograms(line) => function::of_values(line, arguments),
-            Body::BuiltIn(_) => Err(Error::new(SqlState(*b"XX000"), "an instruction is no function")),
+            Body::BuiltIn(_) | Body::Aggregate(_) | Body::OverWindow(_) => {
+                Err(Error::new(SqlState(*b"XX000"), format!("{} is no function of one row", self.name)))
+            }
         }
     }
 
@@ -204,6 +214,7 @@ fn declare(signature: &str, body: Body) -> Definition {
 pub static FUNCTIONS: LazyLock<HashMap<String, Vec<Definition>>> = LazyLock::new(|| {
     let mut all: HashMap<String, Vec<Definition>> = HashMap::new();
     let groups = [
+        aggregate::definitions(),
         array::definitions(),
         catalog::definitions(),
         degrees::definitions(),
@@ -216,6 +227,7 @@ pub static FUNCTIONS: LazyLock<HashMap<String, Vec<Definition>>> = LazyLock::new
         regexp::definitions(),
         cluster::definitions(),
         session::definitions(),
+        over_window::definitions(),
         text::definitions(),
         operator::definitions(),
     ];

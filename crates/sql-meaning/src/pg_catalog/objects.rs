@@ -11,7 +11,7 @@ use crate::catalog::{
     Catalog, Deferral, Identity, Key, ObjectName, ReferentialAction, Returns, TEMPORARY, TEMPORARY_SHOWN,
     Table, View, name_of_text, parts,
 };
-use crate::functions::{Definition, Environment, FUNCTIONS, Kind};
+use crate::functions::{Body, Definition, Environment, FUNCTIONS, Kind};
 use crate::sql_type::SqlType;
 use fabius_value::Value;
 
@@ -428,8 +428,14 @@ fn functions(catalog: &Catalog) -> Vec<Row> {
         let arguments = definition.parameters.iter().map(oid).collect();
         let row =
             function(BUILT_IN + at as u32, &definition.name, PG_CATALOG, oid(&definition.returns), arguments);
+        let kind = match definition.body {
+            Body::Aggregate(_) => "a",
+            Body::OverWindow(_) => "w",
+            _ => "f",
+        };
         rows.push(
             row.with("prolang", number(12))
+                .with("prokind", text(kind))
                 .with("proisstrict", truth(definition.is_strict))
                 .with("prosrc", text(definition.name.clone())),
         );

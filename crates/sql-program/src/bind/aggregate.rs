@@ -4,30 +4,18 @@ use super::binder::Binder;
 use super::bound::Bound;
 use super::row_body::{QueryFacts, RowBody};
 use super::scope::Found;
-use super::stop::{Bind, Place, beyond, wrong};
+use super::stop::{Bind, Place, beyond};
 use super::tree;
 use fabius_program::syntax::tree::{Block, Expression};
-use fabius_sql_meaning::analysis::{Called, WrittenCall};
+use fabius_sql_meaning::analysis::{self, BackEnd, Called, WrittenCall};
 use fabius_sql_meaning::catalog::column_path;
+use fabius_sql_meaning::functions::aggregate::Aggregate;
+use fabius_sql_meaning::functions::{Body, FUNCTIONS, Kind};
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_meaning::type_rules::{self, Category, category, looks_different};
 use fabius_value::DataType;
 use sqlparser::ast::{self, Expr, FunctionArg, FunctionArgExpr};
 use std::ops::ControlFlow;
-
-/// An aggregate call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    CountRows,
-    Count,
-    CountDistinct,
-    Sum,
-    Average,
-    Minimum,
-    Maximum,
-    All,
-    Any,
-}
 
 /// Whether an expression has an aggregate that is not a subquery's.
 pub(super) fn has_aggregate(expression: &Expr) -> bool {
@@ -81,7 +69,9 @@ pub(super) fn each_outside_queries(expression: &Expr, act: &mut dyn FnMut(&Expr)
 /// What collects an aggregate's value.
 struct Collector {
     call: ast::Function,
-    kind: Kind,
+    aggregate: Aggregate,
+    is_distinct: bool,
+    /// What it is of; all rows are counted without one.
     argument: Option<Expr>,
     /// The variable, or the list of distinct values.
     name: String,
@@ -228,24 +218,25 @@ impl<'a> Binder<'a> {
             && written.within_group.is_empty()
             && written.order_by.is_empty();
         let argument = match written.arguments {
-            [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] if is_plain => None,
+            _ if is_plain && written.is_of_whole_rows() && !written.is_distinct => None,
             [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] if is_plain => Some(argument.clone()),
             _ => return beyond("an aggregate of this form"),
         };
-        let kind = match (name.as_str(), &argument, written.is_distinct) {
-            ("count", None, false) => Kind::CountRows,
-            ("count", Some(_), false) => Kind::Count,
-            ("count", Some(_), true) => Kind::CountDistinct,
-            ("sum", Some(_), false) => Kind::Sum,
-            ("avg", Some(_), false) => Kind::Average,
-            ("min", Some(_), _) => Kind::Minimum,
-            ("max", Some(_), _) => Kind::Maximum,
-            ("bool_and" | "every", Some(_), _) => Kind::All,
-            ("bool_or", Some(_), _) => Kind::Any,
-            _ => return beyond(format!("aggregate {name}")),
+        let overloads = FUNCTIONS.get(&name).map(Vec::as_slice).unwrap_or_default();
+        let Some(Body::Aggregate(aggregate)) = overloads.first().map(|definition| definition.body) else {
+            return beyond(format!("aggregate {name}"));
         };
-        let name = self.name("sum");
-        Ok(Collector { call, kind, argument, name, result: None, declaration: Block::new() })
+        let is_there = match (aggregate, written.is_distinct) {
+            (Aggregate::Count | Aggregate::Minimum | Aggregate::Maximum | Aggregate::Truth { .. }, _) => true,
+            (Aggregate::Sum | Aggregate::Average, is_distinct) => !is_distinct,
+            _ => false,
+        };
+        if !is_there || argument.is_none() && aggregate != Aggregate::Count {
+            return beyond(format!("aggregate {name}"));
+        }
+        let (is_distinct, name) = (written.is_distinct, self.name("sum"));
+        let declaration = Block::new();
+        Ok(Collector { call, aggregate, is_distinct, argument, name, result: None, declaration })
     }
 
     /// `min(x)` or `max(x)` alone goes along an index that begins with x.
@@ -255,8 +246,13 @@ impl<'a> Binder<'a> {
         collectors: &[Collector],
         relations: &[super::scope::Relation],
     ) -> Bind<()> {
-        let [Collector { kind: kind @ (Kind::Minimum | Kind::Maximum), argument: Some(argument), .. }] =
-            collectors
+        let [
+            Collector {
+                aggregate: aggregate @ (Aggregate::Minimum | Aggregate::Maximum),
+                argument: Some(argument),
+                ..
+            },
+        ] = collectors
         else {
             return Ok(());
         };
@@ -267,7 +263,7 @@ impl<'a> Binder<'a> {
         {
             let nullable = relation.table.as_ref().is_none_or(|table| table.columns[column].nullable);
             if !nullable {
-                let descending = *kind == Kind::Maximum;
+                let descending = *aggregate == Aggregate::Maximum;
                 from.order = Some(super::from::Order { relation: 0, columns: vec![column], descending });
                 from.limit = Some(tree::cast(tree::integer(1), DataType::BigInt));
                 from.only_ordered_limit = true;
@@ -291,18 +287,19 @@ impl<'a> Binder<'a> {
             collector.result = Some(Bound::computed(tree::variable(&name), SqlType::BigInt, false));
             return Ok(());
         };
-        let place = Place::of(argument);
-        let value = self.expression(argument, None)?;
+        let value = self.operand(argument)?;
+        let written = WrittenCall::of(&collector.call)?;
+        let called = written.path().pop().unwrap_or_default();
+        let definition = analysis::call_of_rows(self, &called, &written, std::slice::from_ref(&value))
+            .map_err(|stop| self.stopped_at(stop, argument))?;
+        let value = self.as_operand(value, &definition.parameters[0])?;
+        let value = self.settle(value)?;
         let (sql_type, held) = (value.sql_type.clone(), value.data_type);
-        let call = collector.call.name.to_string().to_lowercase();
-        let unknown = |binder: &Binder<'_>| {
-            let message =
-                format!("function {call}({}) does not exist", type_rules::without_modifiers(&sql_type));
-            let hint = "No function matches the given name and argument types. You might need to add explicit type casts.";
-            Err(binder.error(wrong(b"42883", message).with_hint(hint), place))
-        };
-        let (statement, declaration, result) = match collector.kind {
-            Kind::CountRows | Kind::Count => {
+        let (statement, declaration, result) = match collector.aggregate {
+            Aggregate::Count if collector.is_distinct && looks_different(&sql_type) => {
+                return beyond("DISTINCT of this type");
+            }
+            Aggregate::Count if !collector.is_distinct => {
                 let add = tree::add(&name, one());
                 let add = match value.nullable {
                     true => tree::when(tree::is_null(value.expression, true), vec![add], None),
@@ -311,8 +308,7 @@ impl<'a> Binder<'a> {
                 let result = Bound::computed(tree::variable(&name), SqlType::BigInt, false);
                 (add, declare(bigint, false, zero()), result)
             }
-            Kind::CountDistinct if looks_different(&sql_type) => return beyond("DISTINCT of this type"),
-            Kind::CountDistinct => {
+            Aggregate::Count => {
                 let values = tree::column(tree::loop_row(&name), "c1", false);
                 let result = Bound::computed(tree::distinct_call("count", values), SqlType::BigInt, false);
                 (
@@ -321,21 +317,15 @@ impl<'a> Binder<'a> {
                     result,
                 )
             }
-            Kind::Sum | Kind::Average if category(&sql_type) == Category::Interval => {
+            Aggregate::Sum | Aggregate::Average if category(&sql_type) == Category::Interval => {
                 return beyond("an interval that is computed");
             }
-            Kind::Sum => {
-                let (to, wide) = match &sql_type {
-                    SqlType::SmallInt | SqlType::Int => (SqlType::BigInt, bigint),
-                    SqlType::BigInt => {
-                        (SqlType::Numeric(None), DataType::Numeric { precision: 38, scale: 0 })
-                    }
-                    SqlType::Numeric(_) => {
-                        (SqlType::Numeric(None), DataType::Numeric { precision: 38, scale: held.scale() })
-                    }
-                    SqlType::Real => (SqlType::Real, DataType::Double),
-                    SqlType::Double => (SqlType::Double, DataType::Double),
-                    _ => return unknown(self),
+            Aggregate::Sum => {
+                let Kind::Is(to) = definition.returns.clone() else { return beyond("this sum") };
+                let wide = match &to {
+                    SqlType::BigInt => bigint,
+                    SqlType::Numeric(_) => DataType::Numeric { precision: 38, scale: held.scale() },
+                    _ => DataType::Double,
                 };
                 let so_far =
                     tree::call("coalesce", vec![tree::variable(&name), tree::cast(tree::integer(0), wide)]);
@@ -349,10 +339,7 @@ impl<'a> Binder<'a> {
                 let result = Bound::held_as(tree::variable(&name), to, true, wide);
                 (add, declare(wide, true, tree::null()), result)
             }
-            Kind::Average => {
-                if !type_rules::is_number(&sql_type) {
-                    return unknown(self);
-                }
+            Aggregate::Average => {
                 let is_double = held == DataType::Double;
                 if self.lifts && !is_double {
                     return beyond("an average of exact numbers");
@@ -369,10 +356,7 @@ impl<'a> Binder<'a> {
                 let field = tree::field("c1", held, value.nullable);
                 (tree::append(&name, vec![value.expression]), tree::declare_list(&name, vec![field]), result)
             }
-            Kind::Minimum | Kind::Maximum => {
-                if matches!(category(&sql_type), Category::Boolean | Category::Uuid | Category::Json) {
-                    return unknown(self);
-                }
+            Aggregate::Minimum | Aggregate::Maximum => {
                 if matches!(category(&sql_type), Category::Interval | Category::Array) {
                     return beyond(format!("the least or greatest value of type {sql_type}"));
                 }
@@ -380,16 +364,12 @@ impl<'a> Binder<'a> {
                     SqlType::VarChar(_) | SqlType::Name => SqlType::Text,
                     other => type_rules::without_modifiers(other),
                 };
-                let function = if collector.kind == Kind::Minimum { "least" } else { "greatest" };
+                let function = if collector.aggregate == Aggregate::Minimum { "least" } else { "greatest" };
                 let best = tree::call(function, vec![tree::variable(&name), value.expression]);
                 let result = Bound::held_as(tree::variable(&name), to, true, held);
                 (tree::assign(&name, best), declare(held, true, tree::null()), result)
             }
-            Kind::All | Kind::Any => {
-                if sql_type != SqlType::Boolean {
-                    return unknown(self);
-                }
-                let all = collector.kind == Kind::All;
+            Aggregate::Truth { is_of_all: all } => {
                 let so_far = tree::call("coalesce", vec![tree::variable(&name), tree::boolean(all)]);
                 let both = if all {
                     tree::all([so_far, value.expression.clone()])
@@ -401,6 +381,7 @@ impl<'a> Binder<'a> {
                 let result = Bound::computed(tree::variable(&name), SqlType::Boolean, true);
                 (take, declare(DataType::Boolean, true, tree::null()), result)
             }
+            _ => return beyond(format!("aggregate {called}")),
         };
         self.emit(statement);
         collector.declaration = vec![declaration];

@@ -3,8 +3,8 @@
 use super::call::WHOLE_ROW;
 use super::grouping::asked_within;
 use super::input_order::each_once;
+use super::operator::plain_binary;
 use super::scope::outward;
-use super::scope::unknown;
 use super::{Binder, Flavor, Typed, parts_of};
 use crate::failure::{inbound, no_aggregates_in, unsupported};
 use crate::functions::in_order::in_order;
@@ -16,12 +16,14 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::functions_aggregate as aggregate;
 use datafusion::functions_window as window;
 use datafusion::logical_expr::expr::{AggregateFunction, Sort};
-use datafusion::logical_expr::{AggregateUDF, Cast, Expr, WindowFunctionDefinition, WindowUDF};
+use datafusion::logical_expr::{AggregateUDF, Cast, Expr, Operator, WindowFunctionDefinition};
 use datafusion::scalar::ScalarValue;
-use fabius_sql_meaning::analysis::WrittenCall;
+use fabius_sql_meaning::analysis::{self, WrittenCall};
+use fabius_sql_meaning::functions::aggregate::{Aggregate, Bits, Regression, Statistic};
 use fabius_sql_meaning::functions::operator::Operation;
+use fabius_sql_meaning::functions::over_window::OverWindow;
+use fabius_sql_meaning::functions::{Body, Definition, Kind};
 use fabius_sql_meaning::sql_type::{QUOTIENT, SqlType};
-use fabius_sql_meaning::type_rules::{is_integer, is_number};
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 use std::sync::Arc;
@@ -56,7 +58,14 @@ impl Binder<'_> {
             level.in_aggregate = false;
         }
         let (arguments, shape) = inner?;
-        self.aggregate_of(name, arguments, shape)
+        if name == "grouping" {
+            let columns = arguments.into_iter().map(|typed| typed.expr).collect();
+            let grouping = self.make(aggregate::grouping::grouping_udaf(), columns, shape)?;
+            return Ok(Typed::new(grouping, SqlType::Int));
+        }
+        let definition = analysis::call_of_rows(self, name, call, &arguments)?;
+        let Body::Aggregate(of) = definition.body else { return Err(self.no_function(name, &arguments)) };
+        self.aggregate_of(of, definition, arguments, shape)
     }
 
     /// The query around this one that an aggregate is over, if it is not over this one's rows: the innermost of which
@@ -134,8 +143,8 @@ impl Binder<'_> {
 
     fn aggregate_parts<'c>(&mut self, call: &WrittenCall<'c>) -> Result<(Vec<Typed>, Shape<'c>)> {
         let mut order_by = each_once(self.sort_keys(call.order_by)?);
-        let arguments = match call.arguments {
-            [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Wildcard)] => Vec::new(),
+        let mut arguments = match call.arguments {
+            _ if call.is_of_whole_rows() => Vec::new(),
             // Whole rows: those that an outer join has not found are none.
             [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::QualifiedWildcard(relation))] => {
                 let relation = parts_of(relation).pop().unwrap_or_default();
@@ -143,19 +152,17 @@ impl Binder<'_> {
             }
             list => self.arguments(list)?,
         };
-        let mut ordered = None;
-        if let [key] = call.within_group {
-            let typed = self.expression(&key.expr)?;
-            ordered = Some(self.known(typed)?);
+        if !call.within_group.is_empty() {
+            for key in call.within_group {
+                arguments.push(self.expression(&key.expr)?);
+            }
             order_by = self.sort_keys(call.within_group)?;
-        } else if !call.within_group.is_empty() {
-            return Err(unsupported("WITHIN GROUP with several keys is not supported"));
         }
         let filter = match call.filter {
             Some(filter) => Some(Box::new(self.truth(filter, "FILTER")?)),
             None => None,
         };
-        Ok((arguments, Shape { over: call.over, distinct: call.is_distinct, filter, order_by, ordered }))
+        Ok((arguments, Shape { over: call.over, distinct: call.is_distinct, filter, order_by }))
     }
 
     /// Values once each, in order: by the shape's order, else ascending.
@@ -188,28 +195,21 @@ impl Binder<'_> {
         self.function("fabius_sorted", arguments)
     }
 
-    /// `percentile_cont`, `percentile_disc` and `mode`, over values that are gathered first.
-    fn ordered_set(&mut self, name: &str, arguments: Vec<Typed>, mut shape: Shape<'_>) -> Result<Typed> {
-        let [sort] = shape.order_by.as_slice() else { return Err(self.no_function(name, &arguments)) };
-        let is_ascending = sort.asc;
-        let Some(value) = shape.ordered.take() else { return Err(self.no_function(name, &arguments)) };
-        let value = if name == "percentile_cont" && value.sql_type != SqlType::Interval {
-            self.coerce(value, &SqlType::Double)?
-        } else {
-            value
-        };
+    /// `percentile_cont`, `percentile_disc` and `mode`, over values that are gathered first; these are the last of the
+    /// arguments.
+    fn of_ordered(
+        &mut self,
+        definition: &'static Definition,
+        arguments: Vec<Typed>,
+        shape: Shape<'_>,
+    ) -> Result<Typed> {
+        let is_ascending = shape.order_by.first().is_none_or(|sort| sort.asc);
+        let mut arguments = self.settled(definition, arguments)?.0;
+        let Some(value) = arguments.pop() else { return Err(self.no_function(&definition.name, &[])) };
         let mut shape = Shape { order_by: Vec::new(), ..shape };
         let value = without_nulls(value, &mut shape);
-        let array = self.sorted_array(value, shape, is_ascending, false)?;
-        let mut all = vec![array];
-        for fraction in arguments {
-            let to = match &fraction.sql_type {
-                SqlType::Array(_) => SqlType::Array(Box::new(SqlType::Double)),
-                _ => SqlType::Double,
-            };
-            all.push(self.coerce(fraction, &to)?);
-        }
-        self.function(&format!("fabius_{name}"), all)
+        arguments.insert(0, self.sorted_array(value, shape, is_ascending, false)?);
+        self.function(&format!("fabius_{}", definition.name), arguments)
     }
 
     /// `json_object_agg`
@@ -233,224 +233,231 @@ impl Binder<'_> {
         }
     }
 
-    fn aggregate_of(&mut self, name: &str, arguments: Vec<Typed>, mut shape: Shape<'_>) -> Result<Typed> {
-        use SqlType as T;
-        if matches!(name, "percentile_cont" | "percentile_disc" | "mode") {
-            return self.ordered_set(name, arguments, shape);
-        }
-        let wrong = |binder: &Self, arguments: &[Typed]| Err(binder.no_function(name, arguments));
-        let mut arguments = arguments;
-        if name == "count" {
-            let argument = match arguments.pop() {
-                None => Expr::Literal(ScalarValue::Int64(Some(1)), None),
-                Some(typed) if shape.distinct => {
-                    let typed = self.known(typed)?;
-                    self.compared_by(typed)?.expr
-                }
-                Some(typed) => self.known(typed)?.expr,
-            };
-            let count = self.make(aggregate::count::count_udaf(), vec![argument], shape)?;
-            return Ok(Typed::new(count, T::BigInt));
-        }
-        if name == "grouping" {
-            let columns = arguments.into_iter().map(|typed| typed.expr).collect();
-            let grouping = self.make(aggregate::grouping::grouping_udaf(), columns, shape)?;
-            return Ok(Typed::new(grouping, T::Int));
-        }
-        let second = if arguments.len() > 1 { arguments.pop() } else { None };
-        let Some(mut first) = arguments.pop() else { return wrong(self, &[]) };
-        if first.sql_type == T::Interval
-            && let Some(aggregate) = IntervalAggregate::named(name)
-        {
-            return Ok(Typed::new(self.make(aggregate.function(), vec![first.expr], shape)?, T::Interval));
-        }
-        match name {
-            "sum" | "avg" => {
-                first = match &first.sql_type {
-                    T::Unknown => self.coerce(first, &T::Double)?,
-                    _ => first,
-                };
-                let (as_type, returns) = match (&first.sql_type, name) {
-                    (T::SmallInt | T::Int, "sum") => (T::BigInt, T::BigInt),
-                    (T::SmallInt | T::Int | T::BigInt, _) => {
-                        (T::Numeric(Some((38, 0))), T::Numeric(Some((38, 0))))
+    fn aggregate_of(
+        &mut self,
+        of: Aggregate,
+        definition: &'static Definition,
+        mut arguments: Vec<Typed>,
+        shape: Shape<'_>,
+    ) -> Result<Typed> {
+        match of {
+            Aggregate::Count => {
+                let argument = match arguments.pop() {
+                    None => Expr::Literal(ScalarValue::Int64(Some(1)), None),
+                    Some(typed) if shape.distinct => {
+                        let typed = self.known(typed)?;
+                        self.compared_by(typed)?.expr
                     }
-                    (T::Numeric(_), _) => {
-                        let numeric = T::computed(first.sql_type.scale(), first.sql_type.is_free());
-                        (numeric.clone(), numeric)
-                    }
-                    (T::Real, "sum") => (T::Double, T::Real),
-                    (T::Real | T::Double, _) => (T::Double, T::Double),
-                    _ => return wrong(self, &[first]),
+                    Some(typed) => self.known(typed)?.expr,
                 };
-                let first = self.coerce(first, &as_type)?.expr;
-                if name == "avg" && as_type == T::Double {
-                    let mean = self.make(aggregate::average::avg_udaf(), vec![first], shape)?;
-                    return Ok(Typed::new(mean, T::Double));
+                let count = self.make(aggregate::count::count_udaf(), vec![argument], shape)?;
+                Ok(Typed::new(count, SqlType::BigInt))
+            }
+            Aggregate::OfOrdered(_) => self.of_ordered(definition, arguments, shape),
+            Aggregate::Statistic(statistic) => {
+                let arguments = self.settled(definition, arguments)?.0;
+                self.statistic(statistic, arguments, shape)
+            }
+            Aggregate::JsonObject => match <[Typed; 2]>::try_from(arguments) {
+                Ok([key, value]) => {
+                    let is_binary = definition.returns == Kind::Is(SqlType::JsonB);
+                    self.json_object(is_binary, key, value, shape)
                 }
-                let sum = self.make(aggregate::sum::sum_udaf(), vec![first.clone()], shape.clone())?;
-                if name == "sum" {
-                    return Ok(Typed::new(sum, returns));
-                }
-                let count = self.make(aggregate::count::count_udaf(), vec![first], shape)?;
-                let count = self.coerce(Typed::new(count, T::BigInt), &T::Numeric(Some((38, 0))))?;
-                Ok(Typed::new(
-                    Arithmetic::expression(Operation::Divide, sum, count.expr, &QUOTIENT),
-                    QUOTIENT,
-                ))
-            }
-            "min" | "max" => {
-                let first = self.known(first)?;
-                if matches!(first.sql_type, T::Boolean | T::Json | T::JsonB | T::Uuid | T::Bytea) {
-                    return wrong(self, &[first]);
-                }
-                let sql_type =
-                    if let T::VarChar(_) | T::Name = first.sql_type { T::Text } else { first.sql_type };
-                let function = if name == "min" {
-                    aggregate::min_max::min_udaf()
-                } else {
-                    aggregate::min_max::max_udaf()
-                };
-                Ok(Typed::new(self.make(function, vec![first.expr], shape)?, sql_type))
-            }
-            "bool_and" | "every" | "bool_or" => {
-                if !matches!(first.sql_type, T::Boolean | T::Unknown) {
-                    return wrong(self, &[first]);
-                }
-                let first = self.coerce(first, &T::Boolean)?.expr;
-                let function = if name == "bool_or" {
-                    aggregate::bool_and_or::bool_or_udaf()
-                } else {
-                    aggregate::bool_and_or::bool_and_udaf()
-                };
-                Ok(Typed::new(self.make(function, vec![first], shape)?, T::Boolean))
-            }
-            "array_agg" if shape.distinct && shape.over.is_none() => {
-                let first = self.known(first)?;
-                self.distinct_array(first, shape)
-            }
-            "string_agg" if shape.distinct && shape.over.is_none() && second.is_some() => {
-                let (first, separator) =
-                    (self.coerce(first, &T::Text)?, second.unwrap_or_else(|| unknown("")));
-                let separator = self.coerce(separator, &T::Text)?;
-                if !matches!(separator.expr, Expr::Literal(..)) {
-                    return Err(unsupported("DISTINCT with a separator that is computed is not supported"));
-                }
-                let array = self.distinct_array(without_nulls(first, &mut shape), shape)?;
-                self.function("array_to_string", vec![array, separator])
-            }
-            "array_agg" => {
-                let first = match first.flavor {
-                    Flavor::Named(_) => self.cast(first, &T::Text)?,
-                    _ => self.known(first)?,
-                };
-                let sql_type = T::Array(Box::new(first.sql_type));
-                Ok(Typed::new(
-                    self.make(aggregate::array_agg::array_agg_udaf(), vec![first.expr], shape)?,
-                    sql_type,
-                ))
-            }
-            "string_agg" => {
-                let Some(separator) = second else { return wrong(self, &[first]) };
-                let to = if is_bytes(&first) || is_bytes(&separator) { T::Bytea } else { T::Text };
-                let (first, separator) = (self.coerce(first, &to)?, self.coerce(separator, &to)?);
-                if to == T::Text && matches!(separator.expr, Expr::Literal(..)) {
-                    let arguments = vec![first.expr, separator.expr];
-                    return Ok(Typed::new(self.joined(arguments, shape)?, to));
-                }
-                if shape.distinct {
-                    let message = "string_agg (DISTINCT) of bytea or with a separator that is computed";
-                    return Err(unsupported(format!("{message} is not supported")));
-                }
-                let first = without_nulls(first, &mut shape);
-                let arrays = [first, separator].map(|typed| {
-                    let gather = aggregate::array_agg::array_agg_udaf();
-                    let array = self.make(gather, vec![typed.expr], shape.clone())?;
-                    Ok(Typed::new(array, T::Array(Box::new(to.clone()))))
-                });
-                let name = if to == T::Text { "fabius_joined" } else { "fabius_joined_bytes" };
-                self.function(name, arrays.into_iter().collect::<Result<_>>()?)
-            }
-            "json_agg" | "jsonb_agg" => {
-                let to = if name == "json_agg" { "fabius_json" } else { "fabius_jsonb" };
-                // PostgreSQL begins a line with each row or array.
-                let is_row = matches!(&first.expr, Expr::ScalarFunction(call) if call.name() == WHOLE_ROW);
-                let has_lines = name == "json_agg" && (is_row || matches!(first.sql_type, T::Array(_)));
-                let separator = if has_lines { ", \n " } else { ", " };
-                let item = self.function(to, vec![first])?;
-                let sql_type = item.sql_type.clone();
-                let arguments = vec![item.expr, text_literal(separator)];
-                let joined = self.joined(arguments, shape)?;
-                Ok(Typed::new(enclosed("[", joined, "]"), sql_type))
-            }
-            "json_object_agg" | "jsonb_object_agg" => match second {
-                Some(value) => self.json_object(name.starts_with("jsonb"), first, value, shape),
-                None => wrong(self, &[first]),
+                Err(arguments) => Err(self.no_function(&definition.name, &arguments)),
             },
-            "bit_and" | "bit_or" | "bit_xor" => {
-                if !is_integer(&first.sql_type) {
-                    return wrong(self, &[first]);
-                }
-                let function = match name {
-                    "bit_and" => aggregate::bit_and_or_xor::bit_and_udaf(),
-                    "bit_or" => aggregate::bit_and_or_xor::bit_or_udaf(),
-                    _ => aggregate::bit_and_or_xor::bit_xor_udaf(),
-                };
-                Ok(Typed::new(self.make(function, vec![first.expr], shape)?, first.sql_type))
-            }
-            _ => {
-                if !is_number(&first.sql_type) {
-                    return wrong(self, &[first]);
-                }
-                let function = match name {
-                    "stddev" | "stddev_samp" => aggregate::stddev::stddev_udaf(),
-                    "stddev_pop" => aggregate::stddev::stddev_pop_udaf(),
-                    "variance" | "var_samp" => aggregate::variance::var_samp_udaf(),
-                    "var_pop" => aggregate::variance::var_pop_udaf(),
-                    "corr" => aggregate::correlation::corr_udaf(),
-                    "covar_samp" => aggregate::covariance::covar_samp_udaf(),
-                    "regr_count" => aggregate::regr::regr_count_udaf(),
-                    "regr_slope" => aggregate::regr::regr_slope_udaf(),
-                    "regr_intercept" => aggregate::regr::regr_intercept_udaf(),
-                    "regr_r2" => aggregate::regr::regr_r2_udaf(),
-                    "regr_avgx" => aggregate::regr::regr_avgx_udaf(),
-                    "regr_avgy" => aggregate::regr::regr_avgy_udaf(),
-                    "regr_sxx" => aggregate::regr::regr_sxx_udaf(),
-                    "regr_syy" => aggregate::regr::regr_syy_udaf(),
-                    "regr_sxy" => aggregate::regr::regr_sxy_udaf(),
-                    _ => aggregate::covariance::covar_pop_udaf(),
-                };
-                let mut arguments = vec![self.coerce(first, &T::Double)?.expr];
-                if let Some(second) = second {
-                    arguments.push(self.coerce(second, &T::Double)?.expr);
-                }
-                let spreads =
-                    matches!(name, "stddev" | "stddev_samp" | "stddev_pop") || name.starts_with("var");
-                let infinite = arguments.first().filter(|_| spreads).cloned();
-                let mut result = Typed::new(self.make(function, arguments, shape.clone())?, T::Double);
-                if let Some(value) = infinite {
-                    // One value that is infinite or no number leaves no number.
-                    let zero = Expr::Literal(ScalarValue::Float64(Some(0.0)), None);
-                    let nothing = super::operator::plain_binary(
-                        value,
-                        datafusion::logical_expr::Operator::Multiply,
-                        zero,
-                    );
-                    let nothing = self.make(aggregate::sum::sum_udaf(), vec![nothing], shape)?;
-                    result.expr = super::operator::plain_binary(
-                        result.expr,
-                        datafusion::logical_expr::Operator::Plus,
-                        nothing,
-                    );
-                }
-                if name != "regr_count" {
-                    return Ok(result);
-                }
-                // DataFusion counts without a sign.
-                let counted = Cast::new(Box::new(result.expr), crate::arrow_column::arrow_type(&T::BigInt));
-                Ok(Typed::new(Expr::Cast(counted), T::BigInt))
-            }
+            Aggregate::Text => match <[Typed; 2]>::try_from(self.settled(definition, arguments)?.0) {
+                Ok([value, separator]) => self.text_of_rows(value, separator, shape),
+                Err(arguments) => Err(self.no_function(&definition.name, &arguments)),
+            },
+            _ => match <[Typed; 1]>::try_from(arguments) {
+                Ok([value]) => self.aggregate_of_one(of, definition, value, shape),
+                Err(arguments) => Err(self.no_function(&definition.name, &arguments)),
+            },
         }
+    }
+
+    /// An aggregate of one value of each row.
+    fn aggregate_of_one(
+        &mut self,
+        of: Aggregate,
+        definition: &'static Definition,
+        value: Typed,
+        shape: Shape<'_>,
+    ) -> Result<Typed> {
+        let parameter = &definition.parameters[0];
+        if let (Kind::Is(SqlType::Interval), Some(aggregate)) = (parameter, IntervalAggregate::of(of)) {
+            let value = self.coerce(value, &SqlType::Interval)?;
+            let interval = self.make(aggregate.function(), vec![value.expr], shape)?;
+            return Ok(Typed::new(interval, SqlType::Interval));
+        }
+        match of {
+            Aggregate::Sum | Aggregate::Average => {
+                self.sum_of_rows(of == Aggregate::Average, definition, value, shape)
+            }
+            Aggregate::Minimum | Aggregate::Maximum => {
+                let value = match parameter {
+                    Kind::Is(SqlType::Text) => self.coerce(value, &SqlType::Text)?,
+                    _ => self.known(value)?,
+                };
+                let function = match of {
+                    Aggregate::Minimum => aggregate::min_max::min_udaf(),
+                    _ => aggregate::min_max::max_udaf(),
+                };
+                Ok(Typed::new(self.make(function, vec![value.expr], shape)?, value.sql_type))
+            }
+            Aggregate::Truth { is_of_all } => {
+                let value = self.coerce(value, &SqlType::Boolean)?;
+                let function = match is_of_all {
+                    true => aggregate::bool_and_or::bool_and_udaf(),
+                    false => aggregate::bool_and_or::bool_or_udaf(),
+                };
+                Ok(Typed::new(self.make(function, vec![value.expr], shape)?, SqlType::Boolean))
+            }
+            Aggregate::Bits(bits) => {
+                let function = match bits {
+                    Bits::And => aggregate::bit_and_or_xor::bit_and_udaf(),
+                    Bits::Or => aggregate::bit_and_or_xor::bit_or_udaf(),
+                    Bits::Xor => aggregate::bit_and_or_xor::bit_xor_udaf(),
+                };
+                Ok(Typed::new(self.make(function, vec![value.expr], shape)?, value.sql_type))
+            }
+            Aggregate::JsonArray => {
+                self.json_of_rows(definition.returns == Kind::Is(SqlType::JsonB), value, shape)
+            }
+            _ => self.array_of_rows(value, shape),
+        }
+    }
+
+    /// `sum` and `avg` of numbers.
+    fn sum_of_rows(
+        &mut self,
+        is_average: bool,
+        definition: &'static Definition,
+        value: Typed,
+        shape: Shape<'_>,
+    ) -> Result<Typed> {
+        const WHOLE: SqlType = SqlType::Numeric(Some((38, 0)));
+        let (held, returns) = match (&definition.parameters[0], &definition.returns) {
+            (Kind::Is(SqlType::Numeric(_)), _) => {
+                let numeric = SqlType::computed(value.sql_type.scale(), value.sql_type.is_free());
+                (numeric.clone(), numeric)
+            }
+            (_, Kind::Is(SqlType::Numeric(_))) => (WHOLE, WHOLE),
+            (_, Kind::Is(SqlType::BigInt)) => (SqlType::BigInt, SqlType::BigInt),
+            (_, Kind::Is(SqlType::Real)) => (SqlType::Double, SqlType::Real),
+            _ => (SqlType::Double, SqlType::Double),
+        };
+        let value = self.coerce(value, &held)?.expr;
+        if is_average && held == SqlType::Double {
+            let mean = self.make(aggregate::average::avg_udaf(), vec![value], shape)?;
+            return Ok(Typed::new(mean, SqlType::Double));
+        }
+        let sum = self.make(aggregate::sum::sum_udaf(), vec![value.clone()], shape.clone())?;
+        if !is_average {
+            return Ok(Typed::new(sum, returns));
+        }
+        let count = self.make(aggregate::count::count_udaf(), vec![value], shape)?;
+        let count = self.coerce(Typed::new(count, SqlType::BigInt), &WHOLE)?;
+        Ok(Typed::new(Arithmetic::expression(Operation::Divide, sum, count.expr, &QUOTIENT), QUOTIENT))
+    }
+
+    /// `array_agg`
+    fn array_of_rows(&mut self, value: Typed, shape: Shape<'_>) -> Result<Typed> {
+        if shape.distinct {
+            let value = self.known(value)?;
+            return self.distinct_array(value, shape);
+        }
+        let value = match value.flavor {
+            Flavor::Named(_) => self.cast(value, &SqlType::Text)?,
+            _ => self.known(value)?,
+        };
+        let array = self.make(aggregate::array_agg::array_agg_udaf(), vec![value.expr], shape)?;
+        Ok(Typed::new(array, SqlType::Array(Box::new(value.sql_type))))
+    }
+
+    /// `string_agg`
+    fn text_of_rows(&mut self, value: Typed, separator: Typed, mut shape: Shape<'_>) -> Result<Typed> {
+        let sql_type = value.sql_type.clone();
+        let is_text = sql_type == SqlType::Text;
+        let is_known = matches!(separator.expr, Expr::Literal(..));
+        if shape.distinct && !(is_text && is_known) {
+            let message = "string_agg (DISTINCT) of bytea or with a separator that is computed";
+            return Err(unsupported(format!("{message} is not supported")));
+        }
+        if shape.distinct {
+            let array = self.distinct_array(without_nulls(value, &mut shape), shape)?;
+            return self.function("array_to_string", vec![array, separator]);
+        }
+        if is_text && is_known {
+            return Ok(Typed::new(self.joined(vec![value.expr, separator.expr], shape)?, sql_type));
+        }
+        let value = without_nulls(value, &mut shape);
+        let arrays = [value, separator].map(|typed| {
+            let array = self.make(aggregate::array_agg::array_agg_udaf(), vec![typed.expr], shape.clone())?;
+            Ok(Typed::new(array, SqlType::Array(Box::new(sql_type.clone()))))
+        });
+        let name = if is_text { "fabius_joined" } else { "fabius_joined_bytes" };
+        self.function(name, arrays.into_iter().collect::<Result<_>>()?)
+    }
+
+    /// `json_agg`
+    fn json_of_rows(&mut self, is_binary: bool, value: Typed, shape: Shape<'_>) -> Result<Typed> {
+        // PostgreSQL begins a line with each row or array.
+        let is_row = matches!(&value.expr, Expr::ScalarFunction(call) if call.name() == WHOLE_ROW);
+        let has_lines = !is_binary && (is_row || matches!(value.sql_type, SqlType::Array(_)));
+        let separator = if has_lines { ", \n " } else { ", " };
+        let item = self.function(if is_binary { "fabius_jsonb" } else { "fabius_json" }, vec![value])?;
+        let joined = self.joined(vec![item.expr, text_literal(separator)], shape)?;
+        Ok(Typed::new(enclosed("[", joined, "]"), item.sql_type))
+    }
+
+    /// A figure of statistics, of doubles.
+    fn statistic(&mut self, statistic: Statistic, arguments: Vec<Typed>, shape: Shape<'_>) -> Result<Typed> {
+        let function = match statistic {
+            Statistic::DeviationOfSample => aggregate::stddev::stddev_udaf(),
+            Statistic::DeviationOfPopulation => aggregate::stddev::stddev_pop_udaf(),
+            Statistic::VarianceOfSample => aggregate::variance::var_samp_udaf(),
+            Statistic::VarianceOfPopulation => aggregate::variance::var_pop_udaf(),
+            Statistic::Correlation => aggregate::correlation::corr_udaf(),
+            Statistic::CovarianceOfSample => aggregate::covariance::covar_samp_udaf(),
+            Statistic::CovarianceOfPopulation => aggregate::covariance::covar_pop_udaf(),
+            Statistic::Regression(of) => match of {
+                Regression::Count => aggregate::regr::regr_count_udaf(),
+                Regression::Slope => aggregate::regr::regr_slope_udaf(),
+                Regression::Intercept => aggregate::regr::regr_intercept_udaf(),
+                Regression::Determination => aggregate::regr::regr_r2_udaf(),
+                Regression::AverageX => aggregate::regr::regr_avgx_udaf(),
+                Regression::AverageY => aggregate::regr::regr_avgy_udaf(),
+                Regression::SquaresX => aggregate::regr::regr_sxx_udaf(),
+                Regression::SquaresY => aggregate::regr::regr_syy_udaf(),
+                Regression::Products => aggregate::regr::regr_sxy_udaf(),
+            },
+        };
+        let arguments: Vec<Expr> = arguments.into_iter().map(|typed| typed.expr).collect();
+        let value = arguments.first().cloned();
+        let mut figure = self.make(function, arguments, shape.clone())?;
+        match (statistic, value) {
+            (Statistic::Regression(Regression::Count), _) => {
+                // DataFusion counts without a sign.
+                let counted = crate::arrow_column::arrow_type(&SqlType::BigInt);
+                return Ok(Typed::new(Expr::Cast(Cast::new(Box::new(figure), counted)), SqlType::BigInt));
+            }
+            (
+                Statistic::DeviationOfSample
+                | Statistic::DeviationOfPopulation
+                | Statistic::VarianceOfSample
+                | Statistic::VarianceOfPopulation,
+                Some(value),
+            ) => {
+                // One value that is infinite or no number leaves no number.
+                let zero = Expr::Literal(ScalarValue::Float64(Some(0.0)), None);
+                let nothing = plain_binary(value, Operator::Multiply, zero);
+                let nothing = self.make(aggregate::sum::sum_udaf(), vec![nothing], shape)?;
+                figure = plain_binary(figure, Operator::Plus, nothing);
+            }
+            _ => {}
+        }
+        Ok(Typed::new(figure, SqlType::Double))
     }
 
     fn make(&mut self, function: Arc<AggregateUDF>, arguments: Vec<Expr>, shape: Shape<'_>) -> Result<Expr> {
@@ -514,100 +521,42 @@ impl Binder<'_> {
     }
 
     /// A call of a function that is only one over a window.
-    pub(super) fn window_call(
-        &mut self,
-        name: &str,
-        call: &WrittenCall<'_>,
-        over: &ast::WindowType,
-    ) -> Result<Typed> {
-        let arguments = self.arguments(call.arguments)?;
-        if call.is_distinct {
-            return Err(unsupported("DISTINCT is not implemented for window functions"));
-        }
-        if call.filter.is_some() {
-            return Err(unsupported("FILTER is not implemented for non-aggregate window functions"));
-        }
-        let rank = match (name, arguments.len()) {
-            ("row_number", 0) => Some((window::row_number::row_number_udwf(), SqlType::BigInt)),
-            ("rank", 0) => Some((window::rank::rank_udwf(), SqlType::BigInt)),
-            ("dense_rank", 0) => Some((window::rank::dense_rank_udwf(), SqlType::BigInt)),
-            ("percent_rank", 0) => Some((window::rank::percent_rank_udwf(), SqlType::Double)),
-            ("cume_dist", 0) => Some((window::cume_dist::cume_dist_udwf(), SqlType::Double)),
-            _ => None,
+    pub(super) fn window_call(&mut self, name: &str, call: &WrittenCall<'_>) -> Result<Typed> {
+        let arguments = match call.is_of_whole_rows() {
+            true => Vec::new(),
+            false => self.arguments(call.arguments)?,
         };
-        if let Some((function, sql_type)) = rank {
-            let mut expr =
-                self.over(WindowFunctionDefinition::WindowUDF(function), Vec::new(), over, None, false)?;
-            if sql_type == SqlType::BigInt {
-                // DataFusion counts without a sign.
-                let counted = crate::arrow_column::arrow_type(&sql_type);
-                expr = Expr::Cast(Cast::new(Box::new(expr), counted));
-            }
-            return Ok(Typed::new(expr, sql_type));
+        let definition = analysis::call_of_rows(self, name, call, &arguments)?;
+        let (Body::OverWindow(of), Some(over)) = (definition.body, call.over) else {
+            return Err(self.no_function(name, &arguments));
+        };
+        let (mut arguments, sql_type) = self.settled(definition, arguments)?;
+        if matches!(of, OverWindow::Lag | OverWindow::Lead) && arguments.len() == 1 {
+            arguments.push(Typed::literal(ScalarValue::Int32(Some(1)), SqlType::Int));
         }
-        let (function, arguments, sql_type) = self.window_value(name, arguments)?;
-        let arguments = arguments.into_iter().map(|typed| typed.expr).collect();
-        let function = WindowFunctionDefinition::WindowUDF(function);
-        Ok(Typed::new(self.over(function, arguments, over, None, false)?, sql_type))
-    }
-
-    /// A function over a window that has arguments, these in their types, and the type of its result.
-    fn window_value(
-        &mut self,
-        name: &str,
-        arguments: Vec<Typed>,
-    ) -> Result<(Arc<WindowUDF>, Vec<Typed>, SqlType)> {
         let count = arguments.len();
-        let mut parts = arguments.clone().into_iter();
-        let whole =
-            |typed: &Typed| matches!(typed.sql_type, SqlType::SmallInt | SqlType::Int | SqlType::Unknown);
-        if name != "ntile"
-            && count < 3
-            && arguments.first().is_some_and(|typed| typed.sql_type == SqlType::Unknown)
-        {
-            return Err(Error::new(
-                SqlState::DATATYPE_MISMATCH,
-                "could not determine polymorphic type because input has type unknown",
-            ));
+        let function = match of {
+            OverWindow::RowNumber => window::row_number::row_number_udwf(),
+            OverWindow::Rank => window::rank::rank_udwf(),
+            OverWindow::DenseRank => window::rank::dense_rank_udwf(),
+            OverWindow::PercentRank => window::rank::percent_rank_udwf(),
+            OverWindow::CumulativeDistribution => window::cume_dist::cume_dist_udwf(),
+            OverWindow::First => window::nth_value::first_value_udwf(),
+            OverWindow::Last => window::nth_value::last_value_udwf(),
+            OverWindow::Tile => Window::Tile.function(count),
+            OverWindow::Nth => Window::Nth.function(count),
+            OverWindow::Lag => Window::Lag.function(count),
+            OverWindow::Lead => Window::Lead.function(count),
+        };
+        let function = WindowFunctionDefinition::WindowUDF(function);
+        let arguments = arguments.into_iter().map(|typed| typed.expr).collect();
+        let value = self.over(function, arguments, over, None, false)?;
+        if !matches!(of, OverWindow::RowNumber | OverWindow::Rank | OverWindow::DenseRank) {
+            return Ok(Typed::new(value, sql_type));
         }
-        match (name, parts.next(), parts.next(), parts.next()) {
-            ("ntile", Some(tiles), None, None) if whole(&tiles) => {
-                let tiles = self.coerce(tiles, &SqlType::Int)?;
-                Ok((Window::Tile.function(count), vec![tiles], SqlType::Int))
-            }
-            ("first_value" | "last_value", Some(value), None, None) => {
-                let value = self.known(value)?;
-                let function = match name {
-                    "first_value" => window::nth_value::first_value_udwf(),
-                    _ => window::nth_value::last_value_udwf(),
-                };
-                let sql_type = value.sql_type.clone();
-                Ok((function, vec![value], sql_type))
-            }
-            ("nth_value", Some(value), Some(place), None) if whole(&place) => {
-                let value = self.known(value)?;
-                let place = self.coerce(place, &SqlType::Int)?;
-                let sql_type = value.sql_type.clone();
-                Ok((Window::Nth.function(count), vec![value, place], sql_type))
-            }
-            ("lag" | "lead", Some(value), offset, default)
-                if count < 4 && offset.as_ref().is_none_or(whole) =>
-            {
-                let window = if name == "lag" { Window::Lag } else { Window::Lead };
-                let one = Typed::literal(ScalarValue::Int32(Some(1)), SqlType::Int);
-                let offset = self.coerce(offset.unwrap_or(one), &SqlType::Int)?;
-                let Some(default) = default else {
-                    let value = self.known(value)?;
-                    let sql_type = value.sql_type.clone();
-                    return Ok((window.function(2), vec![value, offset], sql_type));
-                };
-                let common = self.common_of([&value, &default], name);
-                let common = common.map_err(|_| self.no_function(name, &arguments))?;
-                let (value, default) = (self.coerce(value, &common)?, self.coerce(default, &common)?);
-                Ok((window.function(3), vec![value, offset, default], common))
-            }
-            _ => Err(self.no_function(name, &arguments)),
-        }
+        // DataFusion counts without a sign.
+        let counted = crate::arrow_column::arrow_type(&sql_type);
+        Ok(Typed::new(Expr::Cast(Cast::new(Box::new(value), counted)), sql_type))
     }
 }
 
@@ -617,25 +566,18 @@ struct Shape<'a> {
     over: Option<&'a ast::WindowType>,
     distinct: bool,
     filter: Option<Box<Expr>>,
+    /// What `ORDER BY` says, also that of `WITHIN GROUP`.
     order_by: Vec<Sort>,
-    /// What `WITHIN GROUP` orders.
-    ordered: Option<Typed>,
 }
 
 /// A value whose nulls an aggregate leaves out.
 fn without_nulls(value: Typed, shape: &mut Shape<'_>) -> Typed {
     let is_there = Expr::IsNotNull(Box::new(value.expr.clone()));
     shape.filter = Some(Box::new(match shape.filter.take() {
-        Some(filter) => {
-            super::operator::plain_binary(*filter, datafusion::logical_expr::Operator::And, is_there)
-        }
+        Some(filter) => plain_binary(*filter, Operator::And, is_there),
         None => is_there,
     }));
     value
-}
-
-fn is_bytes(typed: &Typed) -> bool {
-    typed.sql_type == SqlType::Bytea
 }
 
 fn text_literal(text: &str) -> Expr {
@@ -643,7 +585,7 @@ fn text_literal(text: &str) -> Expr {
 }
 
 fn concatenated(left: Expr, right: Expr) -> Expr {
-    super::operator::plain_binary(left, datafusion::logical_expr::Operator::StringConcat, right)
+    plain_binary(left, Operator::StringConcat, right)
 }
 
 fn enclosed(open: &str, inner: Expr, close: &str) -> Expr {

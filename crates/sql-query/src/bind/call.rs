@@ -46,11 +46,7 @@ impl Binder<'_> {
             return self.aggregate(&name, &written);
         }
         if called == Some(Called::OverWindow) {
-            let Some(over) = written.over else {
-                let message = format!("window function {name} requires an OVER clause");
-                return Err(Error::new(SqlState(*b"42809"), message));
-            };
-            return self.window_call(&name, &written, over);
+            return self.window_call(&name, &written);
         }
         let mut arguments = self.arguments(written.arguments)?;
         if let Some((clause, of)) = written.clause_of_rows() {
@@ -178,6 +174,23 @@ impl Binder<'_> {
         arguments: Vec<Typed>,
         returns: Option<SqlType>,
     ) -> Result<Typed> {
+        let (settled, own) = self.settled(definition, arguments)?;
+        let returns = returns.unwrap_or(own);
+        let call = Call {
+            types: settled.iter().map(|typed| typed.sql_type.clone()).collect(),
+            returns: returns.clone(),
+            environment: self.environment.clone(),
+        };
+        let arguments = settled.into_iter().map(|typed| typed.expr).collect();
+        Ok(Typed::new(RowFunction::expression(definition, call, arguments), returns))
+    }
+
+    /// Arguments in the types of a function's parameters, and the type of its result.
+    pub(super) fn settled(
+        &mut self,
+        definition: &'static Definition,
+        arguments: Vec<Typed>,
+    ) -> Result<(Vec<Typed>, SqlType)> {
         let kinds = (0..arguments.len()).map(|at| definition.parameter(at).unwrap_or(&Kind::Any));
         let kinds: Vec<&Kind> = kinds.collect();
         // What `anyelement` stands for: the type that all its arguments have in common.
@@ -227,21 +240,13 @@ impl Binder<'_> {
                 }
             });
         }
-        let returns = returns.unwrap_or_else(|| match &definition.returns {
+        let returns = match &definition.returns {
             Kind::Is(SqlType::Numeric(None)) => numeric_returned(&definition.name, &settled),
             Kind::Is(sql_type) => sql_type.clone(),
-            Kind::Element | Kind::Enumeration | Kind::Compatible | Kind::Any | Kind::NonArray => {
-                element.clone()
-            }
-            Kind::Array | Kind::CompatibleArray => SqlType::Array(Box::new(element.clone())),
-        });
-        let call = Call {
-            types: settled.iter().map(|typed| typed.sql_type.clone()).collect(),
-            returns: returns.clone(),
-            environment: self.environment.clone(),
+            Kind::Element | Kind::Enumeration | Kind::Compatible | Kind::Any | Kind::NonArray => element,
+            Kind::Array | Kind::CompatibleArray => SqlType::Array(Box::new(element)),
         };
-        let arguments = settled.into_iter().map(|typed| typed.expr).collect();
-        Ok(Typed::new(RowFunction::expression(definition, call, arguments), returns))
+        Ok((settled, returns))
     }
 
     /// `COALESCE`, `GREATEST`, `LEAST`.

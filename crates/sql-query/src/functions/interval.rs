@@ -12,6 +12,7 @@ use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
 use datafusion::scalar::ScalarValue;
+use fabius_sql_meaning::functions::aggregate::Aggregate;
 use fabius_sql_meaning::interval::Interval;
 use fabius_value::{Error, SqlState};
 use std::collections::hash_map::Entry;
@@ -32,9 +33,15 @@ pub enum IntervalAggregate {
 }
 
 impl IntervalAggregate {
-    /// The aggregate by its name in SQL.
-    pub fn named(name: &str) -> Option<IntervalAggregate> {
-        [Self::Sum, Self::Average, Self::Min, Self::Max].into_iter().find(|each| each.name() == name)
+    /// What an aggregate is of intervals.
+    pub fn of(aggregate: Aggregate) -> Option<IntervalAggregate> {
+        Some(match aggregate {
+            Aggregate::Sum => Self::Sum,
+            Aggregate::Average => Self::Average,
+            Aggregate::Minimum => Self::Min,
+            Aggregate::Maximum => Self::Max,
+            _ => return None,
+        })
     }
 
     /// The function of one interval; null for no interval.
