@@ -568,6 +568,10 @@ pub enum Function {
     MicrosBetween,
     /// `add_months(timestamp, months)`: the day is the last of its month if that has no such day.
     AddMonths,
+    /// `round_micros(microseconds, digits)`: to so many digits of a second.
+    RoundMicros,
+    /// `round_moment(timestamp, digits)`: to so many digits of a second.
+    RoundMoment,
     /// `make_date(year, month, day)`; negative years are before Christ.
     MakeDate,
 }

@@ -39,6 +39,7 @@ const INVALID_BINARY: SqlState = SqlState(*b"22P03");
 /// A value that the type's binary format cannot hold: a fault of whoever made it.
 pub fn write(value: &Value, sql_type: &SqlType, out: &mut Vec<u8>) -> Result<()> {
     match (sql_type, value) {
+        (SqlType::Rounded(of, _), value) => return write(value, of, out),
         (SqlType::Boolean, Value::Boolean(v)) => out.push(u8::from(*v)),
         (SqlType::Real, Value::Double(v)) => out.extend((*v as f32).to_be_bytes()),
         (SqlType::Double, Value::Double(v)) => out.extend(v.to_be_bytes()),
@@ -215,6 +216,9 @@ fn write_array(element: &SqlType, rows: &[Vec<Value>], out: &mut Vec<u8>) -> Res
 pub fn read(bytes: &[u8], sql_type: &SqlType) -> Result<Value> {
     let mut input = Input { bytes };
     let value = match sql_type {
+        SqlType::Rounded(of, digits) => {
+            return Ok(crate::text_format::rounded(read(bytes, of)?, of, *digits));
+        }
         SqlType::Boolean => Value::Boolean(input.array::<1>()? != [0]),
         SqlType::SmallInt => Value::SmallInt(i16::from_be_bytes(input.array()?)),
         SqlType::Int => Value::Int(i32::from_be_bytes(input.array()?)),

@@ -12,10 +12,17 @@ use fabius_value::{Decimal, Error, Result, SqlState, Value};
 /// # Errors
 /// `22003`, `22P02`, `22007`: what PostgreSQL says of a value that does not fit.
 pub fn convert(value: &Value, from: &SqlType, to: &SqlType, style: &TextStyle, fit: Fit) -> Result<Value> {
-    use SqlType as T;
-    if value.is_null() {
-        return Ok(Value::Null);
+    match to {
+        _ if value.is_null() => Ok(Value::Null),
+        SqlType::Rounded(of, digits) => {
+            Ok(text_format::rounded(convert(value, from, of, style, fit)?, of, *digits))
+        }
+        _ => converted(value, from, to, style, fit),
     }
+}
+
+fn converted(value: &Value, from: &SqlType, to: &SqlType, style: &TextStyle, fit: Fit) -> Result<Value> {
+    use SqlType as T;
     let read = |text: &str| text_format::read(text, to, style, fit);
     let integer = |number: i128| -> Result<Value> {
         let fit = match to {

@@ -60,6 +60,7 @@ pub fn category(sql_type: &SqlType) -> Category {
         SqlType::Text | SqlType::VarChar(_) | SqlType::Char(_) | SqlType::Name => Category::Text,
         SqlType::Date | SqlType::Timestamp | SqlType::TimestampTz => Category::Moment,
         SqlType::Time => Category::Time,
+        SqlType::Rounded(of, _) => category(of),
         SqlType::Interval => Category::Interval,
         SqlType::Bytea => Category::Bytea,
         SqlType::Uuid => Category::Uuid,
@@ -90,6 +91,7 @@ pub fn without_modifiers(sql_type: &SqlType) -> SqlType {
     match sql_type {
         SqlType::Numeric(_) => SqlType::Numeric(None),
         SqlType::VarChar(_) => SqlType::VarChar(None),
+        SqlType::Rounded(of, _) => (**of).clone(),
         other => other.clone(),
     }
 }
@@ -253,6 +255,9 @@ pub fn converts(from: &SqlType, to: &SqlType, context: Context) -> bool {
     use SqlType as T;
     if without_modifiers(from) == without_modifiers(to) {
         return true;
+    }
+    if let T::Rounded(of, _) = to {
+        return converts(from, of, context);
     }
     match (category(from), category(to)) {
         (C::Number, C::Number) => match (from, to) {

@@ -35,6 +35,7 @@ pub fn arrow_type(sql_type: &SqlType) -> DataType {
         SqlType::Bytea | SqlType::Uuid => DataType::Binary,
         SqlType::Date => DataType::Date32,
         SqlType::Timestamp | SqlType::TimestampTz => DataType::Timestamp(TimeUnit::Microsecond, None),
+        SqlType::Rounded(of, _) => arrow_type(of),
         SqlType::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
         SqlType::Array(element) => DataType::List(Arc::new(Field::new("item", arrow_type(element), true))),
         _ => DataType::Utf8,
@@ -58,6 +59,7 @@ macro_rules! build {
 pub fn column<'a>(values: impl ExactSizeIterator<Item = &'a Value>, sql_type: &SqlType) -> Result<ArrayRef> {
     let n = values.len();
     Ok(match sql_type {
+        SqlType::Rounded(of, _) => return column(values, of),
         SqlType::Boolean => {
             build!(BooleanBuilder::with_capacity(n), values, n, Value::Boolean(v) => *v)
         }

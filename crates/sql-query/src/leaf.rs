@@ -95,7 +95,8 @@ impl LeafProvider {
 fn columns_of(leaf: &Leaf) -> Vec<(String, SqlType, Flavor)> {
     match leaf {
         Leaf::Table { table, .. } => {
-            let columns = table.columns.iter().map(|column| (column.name.clone(), column.sql_type.clone()));
+            let columns =
+                table.columns.iter().map(|column| (column.name.clone(), column.sql_type.of_values()));
             // What tells rows apart where no key does comes last.
             let number = table.primary_key.is_none().then(|| (ROW_NUMBER.to_string(), SqlType::BigInt));
             columns.chain(number).map(|(name, sql_type)| (name, sql_type, Flavor::Plain)).collect()

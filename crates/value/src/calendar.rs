@@ -154,6 +154,24 @@ pub fn moved(moment: i64, months: i64, days: i64, micros: i64) -> Option<i64> {
     (moved >= FIRST_DAY * DAY_MICROS && moved != i64::MAX).then_some(moved)
 }
 
+/// The first moment of 2000, from which PostgreSQL counts.
+const YEAR_2000: i64 = 10_957 * DAY_MICROS;
+
+/// Microseconds, rounded to so many digits of a second; halves away from zero.
+pub fn rounded_micros(micros: i64, digits: u8) -> i64 {
+    let step = 10_i64.pow(6_u32.saturating_sub(digits.into()));
+    let half = step / 2 * micros.signum();
+    micros.saturating_add(half) / step * step
+}
+
+/// A moment, rounded to so many digits of a second; halves away from the year 2000. What is infinite stays so.
+pub fn rounded_moment(moment: i64, digits: u8) -> i64 {
+    match moment.checked_sub(YEAR_2000) {
+        Some(since) if !is_infinite(moment) => rounded_micros(since, digits).saturating_add(YEAR_2000),
+        _ => moment,
+    }
+}
+
 /// Whether a moment is `infinity` or `-infinity`.
 pub fn is_infinite(moment: i64) -> bool {
     matches!(moment, i64::MAX | i64::MIN)

@@ -226,6 +226,9 @@ fn definition(random: &mut Random, column: &Column) -> Node {
     let of = match column.of {
         ValueType::Numeric => ["numeric", "numeric", "numeric(12,3)", "numeric(12,1)"][random.index(4)],
         ValueType::Varchar => "varchar(12)",
+        ValueType::Time => ["time", "time(0)", "time(1)"][random.index(3)],
+        ValueType::Timestamp => ["timestamp", "timestamp(0)", "timestamp(3)"][random.index(3)],
+        ValueType::TimestampTz => ["timestamptz", "timestamptz(0)", "timestamptz(1)"][random.index(3)],
         of => of.name(),
     };
     let not_null = if column.is_nullable || column.name.starts_with('k') { "" } else { " NOT NULL" };

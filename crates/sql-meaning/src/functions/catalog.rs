@@ -424,15 +424,7 @@ fn defined_type(catalog: &Catalog, name: &str) -> Option<SqlType> {
 fn type_name(call: &Call, oid: u32, modifier: i32) -> String {
     let catalog = &call.environment.catalog;
     let path = call.environment.session.search_path();
-    let with_modifier = match (oid, modifier) {
-        (1043, 5..) => Some(SqlType::VarChar(Some(modifier as u32 - 4))),
-        (1042, 5..) => Some(SqlType::Char(modifier as u32 - 4)),
-        (1700, 4..) => {
-            Some(SqlType::Numeric(Some((((modifier - 4) >> 16) as u8, ((modifier - 4) & 0xff) as u8))))
-        }
-        _ => None,
-    };
-    if let Some(sql_type) = with_modifier {
+    if let Some(sql_type) = SqlType::of_oid(oid).and_then(|of| of.with_modifier(modifier)) {
         return sql_type.to_string();
     }
     if let Some(domain) = catalog.domains.values().find(|domain| domain.oid == oid || domain.array_oid == oid)

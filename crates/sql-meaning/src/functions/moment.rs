@@ -6,7 +6,8 @@ use crate::interval::Interval;
 use crate::sql_type::SqlType;
 use crate::text_format::Zone;
 use fabius_value::calendar::{
-    self, DAY_MICROS, Fields, HOUR_MICROS, MINUTE_MICROS, SECOND_MICROS, is_infinite,
+    self, DAY_MICROS, Fields, HOUR_MICROS, MINUTE_MICROS, SECOND_MICROS, is_infinite, rounded_micros,
+    rounded_moment,
 };
 use fabius_value::{DataType, DateField, Decimal, Error, Result, SqlState, Value};
 
@@ -173,13 +174,13 @@ fn clocks() -> Vec<Definition> {
             Ok(Value::Timestamp(c.environment.session.transaction_us()))
         }),
         define("current_timestamp(int) timestamptz stable", |a, c| {
-            Ok(Value::Timestamp(with_digits(c.environment.session.transaction_us(), a)))
+            Ok(Value::Timestamp(rounded_moment(c.environment.session.transaction_us(), digits(a))))
         }),
         define("localtimestamp(int) timestamp stable", |a, c| {
-            Ok(Value::Timestamp(with_digits(local_now(c), a)))
+            Ok(Value::Timestamp(rounded_moment(local_now(c), digits(a))))
         }),
         define("localtime(int) time stable", |a, c| {
-            Ok(Value::BigInt(with_digits(local_now(c).rem_euclid(DAY_MICROS), a)))
+            Ok(Value::BigInt(rounded_micros(local_now(c).rem_euclid(DAY_MICROS), digits(a))))
         }),
         define("current_date() date stable", |_, c| {
             Ok(Value::Date(local_now(c).div_euclid(DAY_MICROS) as i32))
@@ -317,11 +318,9 @@ fn made_moment(a: &[Value]) -> Result<i64> {
     Ok(days.saturating_mul(DAY_MICROS).saturating_add(time))
 }
 
-/// Microseconds rounded to so many digits behind the second.
-fn with_digits(micros: i64, a: &[Value]) -> i64 {
-    let digits = a.first().and_then(Value::as_integer).unwrap_or(6).clamp(0, 6);
-    let step = 10i64.pow(6 - digits as u32);
-    (micros + step / 2).div_euclid(step) * step
+/// The digits of a second that the first argument says.
+fn digits(a: &[Value]) -> u8 {
+    a.first().and_then(Value::as_integer).unwrap_or(6).clamp(0, 6) as u8
 }
 
 fn local_now(call: &Call) -> i64 {

@@ -8,6 +8,7 @@ use crate::catalog::{
 };
 use crate::functions::Environment;
 use crate::sql_type::SqlType;
+use crate::type_rules::plain_name;
 use fabius_value::Value;
 
 /// The rows of a relation; `None` if there is no such one.
@@ -236,7 +237,7 @@ fn typed(row: Row, database: &str, sql_type: &SqlType) -> Row {
     let name = match sql_type {
         SqlType::Array(_) => "ARRAY".to_string(),
         SqlType::Enumeration(_) => "USER-DEFINED".to_string(),
-        other => other.to_string().split('(').next().unwrap_or_default().to_string(),
+        other => plain_name(other),
     };
     let schema = match sql_type.innermost() {
         SqlType::Enumeration(of) => of.schema.clone(),
@@ -267,6 +268,7 @@ fn typed(row: Row, database: &str, sql_type: &SqlType) -> Row {
             .with("character_octet_length", number(i64::from(*length) * 4)),
         SqlType::Text | SqlType::VarChar(None) => row.with("character_octet_length", number(1_073_741_824)),
         SqlType::Date => row.with("datetime_precision", number(0)),
+        SqlType::Rounded(_, digits) => row.with("datetime_precision", number(*digits)),
         SqlType::Time | SqlType::Timestamp | SqlType::TimestampTz | SqlType::Interval => {
             row.with("datetime_precision", number(6))
         }

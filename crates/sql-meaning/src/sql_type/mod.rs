@@ -50,6 +50,10 @@ pub enum SqlType {
     Timestamp,
     /// `timestamp with time zone`: stored in UTC, as `timestamp`.
     TimestampTz,
+    /// `time(n)`, `timestamp(n)`, `timestamp(n) with time zone`: that type, its values rounded to so many digits of a
+    /// second where they are stored or cast. It is the type of a column or target, never that of a value
+    /// ([`SqlType::of_values`]).
+    Rounded(Box<SqlType>, u8),
     /// `interval`: stored as its text.
     Interval,
     /// `uuid`: stored as its 16 bytes.
@@ -89,6 +93,7 @@ impl SqlType {
             SqlType::Bytea | SqlType::Uuid => DataType::Bytea,
             SqlType::Date => DataType::Date,
             SqlType::Timestamp | SqlType::TimestampTz => DataType::Timestamp,
+            SqlType::Rounded(of, _) => return of.storage(),
             SqlType::Interval => DataType::Text { limit: None },
             SqlType::Array(element) if !element.is_kept_as_text() => {
                 element.storage()?;
@@ -103,6 +108,15 @@ impl SqlType {
         match self {
             SqlType::Array(element) => element.innermost(),
             other => other,
+        }
+    }
+
+    /// The type that values of it have.
+    pub fn of_values(&self) -> SqlType {
+        match self {
+            SqlType::Rounded(of, _) => (**of).clone(),
+            SqlType::Array(element) => SqlType::Array(Box::new(element.of_values())),
+            other => other.clone(),
         }
     }
 

@@ -40,6 +40,7 @@ impl SqlType {
             SqlType::Numeric(_) => SqlType::Numeric(None),
             SqlType::VarChar(_) => SqlType::VarChar(None),
             SqlType::Char(_) => SqlType::Char(1),
+            SqlType::Rounded(of, _) => (**of).clone(),
             other => other.clone(),
         }
     }
@@ -107,7 +108,32 @@ impl SqlType {
             SqlType::Numeric(Some((precision, scale))) => {
                 (i32::from(*precision) << 16 | i32::from(*scale)) + 4
             }
+            SqlType::Rounded(_, digits) => (*digits).into(),
+            SqlType::Array(element) => element.modifier(),
             _ => -1,
+        }
+    }
+
+    /// The type with a modifier (`atttypmod`); `None` if there is none that says something.
+    pub fn with_modifier(&self, modifier: i32) -> Option<SqlType> {
+        let length = || u32::try_from(modifier - 4).ok();
+        Some(match self {
+            SqlType::VarChar(_) => SqlType::VarChar(Some(length().filter(|length| *length > 0)?)),
+            SqlType::Char(_) => SqlType::Char(length().filter(|length| *length > 0)?),
+            SqlType::Numeric(_) => SqlType::Numeric(Some(((length()? >> 16) as u8, length()? as u8))),
+            SqlType::Time | SqlType::Timestamp | SqlType::TimestampTz if (0..=6).contains(&modifier) => {
+                SqlType::Rounded(Box::new(self.clone()), modifier as u8)
+            }
+            SqlType::Array(element) => SqlType::Array(Box::new(element.with_modifier(modifier)?)),
+            _ => return None,
+        })
+    }
+
+    /// A moment's type with so many digits of a second, of which there are 6 at most.
+    fn rounded(self, digits: Option<u64>) -> SqlType {
+        match digits {
+            Some(digits) => SqlType::Rounded(Box::new(self), digits.min(6) as u8),
+            None => self,
         }
     }
 
@@ -121,6 +147,7 @@ impl SqlType {
             SqlType::BigInt | SqlType::Double | SqlType::Time | SqlType::Timestamp | SqlType::TimestampTz => {
                 8
             }
+            SqlType::Rounded(of, _) => of.length(),
             SqlType::Interval | SqlType::Uuid => 16,
             SqlType::Name => 64,
             SqlType::Unknown => -2,
@@ -152,9 +179,15 @@ impl SqlType {
             D::Char(length) | D::Character(length) => SqlType::Char(character_length(*length)?.unwrap_or(1)),
             D::Bytea => SqlType::Bytea,
             D::Date => SqlType::Date,
-            D::Time(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => SqlType::Time,
-            D::Timestamp(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => SqlType::Timestamp,
-            D::Timestamp(_, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => SqlType::TimestampTz,
+            D::Time(digits, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
+                SqlType::Time.rounded(*digits)
+            }
+            D::Timestamp(digits, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
+                SqlType::Timestamp.rounded(*digits)
+            }
+            D::Timestamp(digits, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => {
+                SqlType::TimestampTz.rounded(*digits)
+            }
             D::Interval { .. } => SqlType::Interval,
             D::Uuid => SqlType::Uuid,
             D::JSON => SqlType::Json,
@@ -328,6 +361,11 @@ impl fmt::Display for SqlType {
             SqlType::Json => "json",
             SqlType::JsonB => "jsonb",
             SqlType::Enumeration(of) => return f.write_str(&of.shown()),
+            SqlType::Rounded(of, digits) => {
+                let name = of.to_string();
+                let (word, zone) = name.split_once(' ').unwrap_or((&name, ""));
+                return write!(f, "{word}({digits}) {zone}");
+            }
             SqlType::Array(element) => return write!(f, "{element}[]"),
             SqlType::Void => "void",
             SqlType::Unknown => "unknown",

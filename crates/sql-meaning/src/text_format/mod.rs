@@ -21,6 +21,7 @@ pub use json::{
     json_failure, order_json_number, parse_json, print_json, print_json_pretty, quoted_json, refuse_zero,
     sorted_members,
 };
+pub(crate) use read::rounded;
 pub use read::{Fit, read};
 pub use zone::Zone;
 
@@ -94,6 +95,7 @@ impl TextStyle {
 /// Appends a value that is not null.
 pub fn write(value: &Value, sql_type: &SqlType, style: &TextStyle, out: &mut Vec<u8>) {
     match (value, sql_type) {
+        (value, SqlType::Rounded(of, _)) => write(value, of, style, out),
         (Value::Boolean(v), _) => out.push(if *v { b't' } else { b'f' }),
         (Value::List(elements), SqlType::Array(element)) => array(elements, element, style, out),
         (interval @ Value::List(_), SqlType::Interval) => {

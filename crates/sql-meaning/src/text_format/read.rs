@@ -5,7 +5,7 @@ use super::{TextStyle, zone};
 use crate::interval;
 use crate::sql_type::SqlType;
 use fabius_value::value::fit_text;
-use fabius_value::{DataType, Decimal, Error, Result, SqlState, Value, moment_text, value_text};
+use fabius_value::{DataType, Decimal, Error, Result, SqlState, Value, calendar, moment_text, value_text};
 
 /// What a type's length and digits do to a value that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +57,7 @@ pub fn read(text: &str, sql_type: &SqlType, style: &TextStyle, fit: Fit) -> Resu
             let read = zone::read_zoned(text, style.order, style.zone)?.map(Value::Timestamp);
             moment(read, "timestamp with time zone")
         }
+        SqlType::Rounded(of, digits) => Ok(rounded(read(text, of, style, fit)?, of, *digits)),
         SqlType::Interval => interval::read(text).map(|interval| interval::write(interval).into()),
         SqlType::Enumeration(of) => of.number(text).map(Value::BigInt),
         SqlType::Array(element) => {
@@ -68,6 +69,17 @@ pub fn read(text: &str, sql_type: &SqlType, style: &TextStyle, fit: Fit) -> Resu
             rows.collect::<Result<_>>().map(Value::List)
         }
         SqlType::Void | SqlType::Unknown => Ok(text.into()),
+    }
+}
+
+/// A moment or time, rounded to so many digits of a second.
+pub(crate) fn rounded(value: Value, of: &SqlType, digits: u8) -> Value {
+    match value {
+        Value::Timestamp(moment) => Value::Timestamp(calendar::rounded_moment(moment, digits)),
+        Value::BigInt(micros) if *of == SqlType::Time => {
+            Value::BigInt(calendar::rounded_micros(micros, digits))
+        }
+        other => other,
     }
 }
 

@@ -216,7 +216,7 @@ impl Binder<'_> {
             reached.equal.push(value);
         }
         let next = access.columns.get(access.equal.len());
-        let to = next.map(|column| table.columns[*column].sql_type.clone());
+        let to = next.map(|column| table.columns[*column].sql_type.of_values());
         let nullable = next.is_some_and(|column| table.columns[*column].nullable);
         for (comparison, is_lower) in [(&access.lower, true), (&access.upper, false)] {
             let (Some(comparison), Some(to)) = (comparison, &to) else { continue };
@@ -322,7 +322,7 @@ impl Binder<'_> {
     /// The values of an `IN` as a list parameter.
     fn list_parameter(&mut self, table: &Table, list: &Membership) -> Bind<Option<ListParameter>> {
         let types: Vec<SqlType> =
-            list.columns.iter().map(|column| table.columns[*column].sql_type.clone()).collect();
+            list.columns.iter().map(|column| table.columns[*column].sql_type.of_values()).collect();
         let rows = match &list.values {
             Members::Rows(rows) => rows,
             Members::Array(array) if !self.lifts => {

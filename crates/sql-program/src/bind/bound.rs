@@ -54,6 +54,10 @@ impl Bound {
     /// What an expression computes, in another type of programs.
     pub fn held_as(expression: Expression, sql_type: SqlType, nullable: bool, data_type: DataType) -> Bound {
         let (known, place) = (Known::Computed, Place::none());
+        let sql_type = match sql_type {
+            SqlType::Rounded(of, _) => *of,
+            other => other,
+        };
         Bound { expression, sql_type, nullable, data_type, origin: (0, 0), known, place }
     }
 

@@ -130,7 +130,7 @@ impl Binder<'_> {
         let mut by_column = Vec::new();
         for (name, value) in key.parent_columns.iter().zip(&settled) {
             let at = place(&parent, name)?;
-            let to = parent.columns[at].sql_type.clone();
+            let to = parent.columns[at].sql_type.of_values();
             let Some(value) = self.key_of(value.clone(), &to)? else {
                 return beyond("a reference between types that are not comparable");
             };
@@ -237,7 +237,7 @@ impl Binder<'_> {
         self.reads.insert(child.name.clone());
         let mut columns = Vec::new();
         for (name, parent) in key.columns.iter().zip(&key.parent_columns) {
-            let to = child.columns[place(child, name)?].sql_type.clone();
+            let to = child.columns[place(child, name)?].sql_type.of_values();
             let value = old[place(table, parent)?].clone();
             let value = self.settle(value)?;
             let value = self.named(value, "old")?;

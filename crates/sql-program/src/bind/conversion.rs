@@ -60,6 +60,10 @@ impl Binder<'_> {
             _ if bound.is_unknown() => self.resolve(bound, to)?,
             _ => bound,
         };
+        if let SqlType::Rounded(of, digits) = to {
+            let bound = self.convert(bound, of, conversion)?;
+            return self.with_digits(bound, to, *digits);
+        }
         if bound.sql_type == *to {
             return Ok(bound);
         }
@@ -88,6 +92,21 @@ impl Binder<'_> {
             });
         }
         self.computed_conversion(bound, to, conversion)
+    }
+
+    /// A moment or time with so many digits of a second.
+    fn with_digits(&mut self, bound: Bound, to: &SqlType, digits: u8) -> Bind<Bound> {
+        let origin = (0, 0);
+        if let Known::Constant(value) = &bound.known {
+            let step = Step::Convert(bound.sql_type.clone(), to.clone(), Context::Explicit);
+            let rounded = value.then(step).map_err(|error| self.error(error, bound.place))?;
+            let Some(known) = rounded.map(Known::Constant) else { return beyond("rounding this") };
+            return Ok(Bound { known, origin, ..bound });
+        }
+        let function = if bound.sql_type == SqlType::Time { "round_micros" } else { "round_moment" };
+        let arguments = vec![bound.expression, tree::integer(digits.into())];
+        let expression = tree::call(function, arguments);
+        Ok(Bound { expression, origin, known: Known::Computed, ..bound })
     }
 
     /// Programs have no time zones: where one matters, it has to be UTC.

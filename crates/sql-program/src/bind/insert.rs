@@ -419,7 +419,7 @@ impl<'a> Binder<'a> {
                 true => value.expression.clone(),
                 false => tree::cast(value.expression.clone(), storage),
             };
-            let sql_type = column.sql_type.clone();
+            let sql_type = column.sql_type.of_values();
             values.push(Bound { expression, sql_type, data_type: storage, origin, ..value.clone() });
         }
         let relation = Relation { row: Row::Values(values), ..Relation::table(&table, target.alias.clone()) };

@@ -98,5 +98,5 @@ use fabius_sql_meaning::type_rules;
 
 /// Whether values of two types can be compared.
 pub fn compares(left: &SqlType, right: &SqlType) -> bool {
-    type_rules::operand(left, right).is_some()
+    type_rules::operand(&left.of_values(), &right.of_values()).is_some()
 }

@@ -68,7 +68,7 @@ impl Relation {
             columns: table
                 .columns
                 .iter()
-                .map(|column| (column.name.clone(), column.sql_type.clone()))
+                .map(|column| (column.name.clone(), column.sql_type.of_values()))
                 .collect(),
             table: Some(table.clone()),
             hidden: Vec::new(),

@@ -247,7 +247,8 @@ impl<'a> Header<'a> {
             piece::expression(self.cursor.source, span)?;
             default = Some(self.cursor.text(span).to_string());
         }
-        Ok(FunctionParameter { name, sql_type, mode, default })
+        // Digits of a signature are none of the function's.
+        Ok(FunctionParameter { name, sql_type: sql_type.of_values(), mode, default })
     }
 
     fn mode(&mut self) -> Option<ParameterMode> {
@@ -316,7 +317,7 @@ impl<'a> Header<'a> {
                         "a column that is a row is not supported",
                     ));
                 };
-                columns.push((name.text, sql_type));
+                columns.push((name.text, sql_type.of_values()));
                 if !self.cursor.accept_symbol(",") {
                     break;
                 }
@@ -562,10 +563,12 @@ impl<'a> Header<'a> {
             (Some(ReturnsClause::SetOf(Named::Record)), _) => Ok(Returns::Table(outputs)),
             (Some(ReturnsClause::One(Named::Row(columns))), []) => Ok(Returns::Record(columns.clone())),
             (Some(ReturnsClause::SetOf(Named::Row(columns))), []) => Ok(Returns::Table(columns.clone())),
-            (Some(ReturnsClause::One(Named::Scalar(sql_type))), []) => Ok(Returns::Scalar(sql_type.clone())),
+            (Some(ReturnsClause::One(Named::Scalar(sql_type))), []) => {
+                Ok(Returns::Scalar(sql_type.of_values()))
+            }
             (Some(ReturnsClause::SetOf(Named::Scalar(sql_type))), []) => {
                 let name = self.name.as_ref().map(|name| name.name.clone()).unwrap_or_default();
-                Ok(Returns::Table(vec![(name, sql_type.clone())]))
+                Ok(Returns::Table(vec![(name, sql_type.of_values())]))
             }
             (Some(ReturnsClause::One(Named::Scalar(given))), [(_, only)]) if given == only => {
                 Ok(Returns::Scalar(given.clone()))

@@ -85,10 +85,14 @@ impl Binder<'_> {
 
     /// Gives a literal or parameter of unknown type one.
     fn settle(&mut self, typed: Typed, to: &SqlType) -> Result<Typed> {
+        if let SqlType::Rounded(of, _) = to {
+            let settled = self.settle(typed, of)?;
+            return self.convert(settled, to);
+        }
         match typed.expr {
             Expr::Placeholder(Placeholder { id, field: None }) => {
                 let index = parameter_types::index_of(&id)?;
-                let settled = self.types.infer(index, to)?;
+                let settled = self.types.infer(index, &to.of_values())?;
                 let parameter = self.parameter(id, &settled);
                 if settled == *to { Ok(parameter) } else { self.convert(parameter, to) }
             }
@@ -165,6 +169,11 @@ impl Binder<'_> {
 
     fn convert(&mut self, typed: Typed, to: &SqlType) -> Result<Typed> {
         use SqlType as T;
+        if let T::Rounded(of, _) = to {
+            let typed = self.convert(typed, of)?;
+            let rounded = Conversion::expression(typed.expr, of, to, &self.environment.style);
+            return Ok(Typed::new(rounded, (**of).clone()));
+        }
         let from = &typed.sql_type;
         if from == to {
             return Ok(typed);

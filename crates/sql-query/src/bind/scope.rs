@@ -34,6 +34,7 @@ pub(crate) struct Typed {
 
 impl Typed {
     pub(crate) fn new(expr: Expr, sql_type: SqlType) -> Typed {
+        let sql_type = sql_type.of_values();
         Typed { expr, sql_type, flavor: Flavor::Plain, origin: (0, 0) }
     }
 

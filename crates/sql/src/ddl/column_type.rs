@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 /// Whether the storage converts values as SQL does.
 fn is_of_storage(from: &SqlType, to: &SqlType) -> bool {
     let is_exact = |of: &SqlType| is_integer(of) || matches!(of, SqlType::Numeric(_));
-    from == to
+    from.of_values() == *to
         || is_text(from) && is_text(to) && !matches!(to, SqlType::Name)
         || is_exact(from) && is_exact(to)
         || matches!((from, to), (SqlType::Date, SqlType::Timestamp) | (SqlType::Json, SqlType::Text))

@@ -225,6 +225,12 @@ impl FunctionOperation {
             (Op::Fixed(Function::AddMonths), [Datum::Int(micros), Datum::Int(months)]) => {
                 Datum::Int(calendar::moved(*micros, *months, 0, 0).ok_or_else(moment::overflow)?)
             }
+            (Op::Fixed(Function::RoundMicros), [Datum::Int(micros), Datum::Int(digits)]) => {
+                Datum::Int(calendar::rounded_micros(*micros, moment::second_digits(*digits)))
+            }
+            (Op::Fixed(Function::RoundMoment), [Datum::Int(moment), Datum::Int(digits)]) => {
+                Datum::Int(calendar::rounded_moment(*moment, moment::second_digits(*digits)))
+            }
             (Op::Fixed(Function::MakeDate), [Datum::Int(year), Datum::Int(month), Datum::Int(day)]) => {
                 Datum::Int(moment::make_date(*year, *month, *day)?)
             }

@@ -31,6 +31,11 @@ pub(super) fn make_date(year: i64, month: i64, day: i64) -> Result<i64> {
     if is_of_programs { Ok(days) } else { Err(calendar::out_of_range("date")) }
 }
 
+/// Digits of a second, of which there are 0 to 6.
+pub(super) fn second_digits(digits: i64) -> u8 {
+    digits.clamp(0, 6) as u8
+}
+
 pub(super) fn overflow() -> Error {
     calendar::out_of_range("timestamp")
 }
