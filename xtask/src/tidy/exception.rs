@@ -16,7 +16,6 @@ pub const LONG_FUNCTIONS: &[(&str, &str, usize)] = &[
     ("crates/testing/src/generate/expression.rs", "expression", 116),
     ("crates/program/src/interpret.rs", "step", 111),
     ("crates/sql-program/src/bind/aggregate.rs", "collect_value", 115),
-    ("crates/sql-meaning/src/conversion.rs", "convert", 101),
     ("crates/sql-meaning/src/functions/array.rs", "definitions", 131),
     ("crates/sql-meaning/src/functions/catalog.rs", "definitions", 236),
     ("crates/sql-meaning/src/functions/moment.rs", "definitions", 139),
