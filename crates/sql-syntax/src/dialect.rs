@@ -12,7 +12,7 @@
 
 use fabius_sql_planning::heed;
 use fabius_value::{Error, SqlState};
-use sqlparser::ast::{BinaryOperator, DescribeAlias, Expr, Statement};
+use sqlparser::ast::{BinaryOperator, DescribeAlias, Expr, Statement, UnaryOperator};
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
@@ -402,6 +402,31 @@ fn end_of_parentheses(parser: &Parser, begin: usize) -> Option<usize> {
     None
 }
 
+/// How tight a sign binds: less than `::` and `[]`, more than `COLLATE` and `^` (PostgreSQL 15, 4.1.6).
+const SIGN: u8 = 125;
+
+/// An operator before its operand, which binds as PostgreSQL has it: `-2 ^ 2` is 4, `@ -5 + 3` is 2.
+fn prefix_operator(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+    let other = POSTGRESQL.prec_value(Precedence::PgOther);
+    let (op, precedence) = match &parser.peek_token_ref().token {
+        Token::Plus => (UnaryOperator::Plus, SIGN),
+        Token::Minus => (UnaryOperator::Minus, SIGN),
+        Token::Tilde => (UnaryOperator::BitwiseNot, other),
+        Token::AtSign => (UnaryOperator::PGAbs, other),
+        Token::PGSquareRoot => (UnaryOperator::PGSquareRoot, other),
+        Token::PGCubeRoot => (UnaryOperator::PGCubeRoot, other),
+        _ => return None,
+    };
+    parser.next_token();
+    let operand = parser.parse_subexpr(precedence);
+    Some(operand.map(|operand| Expr::UnaryOp { op, expr: Box::new(operand) }))
+}
+
+/// Whether a token is the word behind what `IS NULL` is asked of too.
+fn is_isnull(token: &Token) -> bool {
+    matches!(token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("isnull"))
+}
+
 impl Dialect for Bounded {
     fn dialect(&self) -> std::any::TypeId {
         POSTGRESQL.dialect()
@@ -412,8 +437,8 @@ impl Dialect for Bounded {
         explained_query(parser)
     }
 
-    /// Reads `(SELECT ...) UNION (SELECT ...)` within parentheses, which sqlparser ends at the first query, and
-    /// `(VALUES ...)`.
+    /// Reads `(SELECT ...) UNION (SELECT ...)` within parentheses, which sqlparser ends at the first query,
+    /// `(VALUES ...)`, and operators before their operand.
     fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
         self.begun.set(self.begun.get() + 1);
         if let Err(ended) = heed() {
@@ -425,17 +450,23 @@ impl Dialect for Bounded {
         }
         match begins_values(parser) {
             true => Some(values(parser)),
-            false => begins_set_operation(parser).then(|| parser.parse_query().map(Expr::Subquery)),
+            false if begins_set_operation(parser) => Some(parser.parse_query().map(Expr::Subquery)),
+            false => prefix_operator(parser),
         }
     }
 
-    /// Reads all of `AND b AND c` at once, and the same with `OR`; and `IS DISTINCT FROM b` without what follows `b`.
+    /// Reads all of `AND b AND c` at once, and the same with `OR`; `IS DISTINCT FROM b` without what follows `b`; and
+    /// `ISNULL`.
     fn parse_infix(
         &self,
         parser: &mut Parser,
         first: &Expr,
         precedence: u8,
     ) -> Option<Result<Expr, ParserError>> {
+        if is_isnull(&parser.peek_token_ref().token) {
+            parser.next_token();
+            return Some(Ok(Expr::IsNull(Box::new(first.clone()))));
+        }
         if let Some(is_negated) = begins_list_with_subquery(parser) {
             return Some(list_with_subquery(parser, first, is_negated));
         }
@@ -510,7 +541,22 @@ impl Dialect for Bounded {
     }
 
     fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
-        POSTGRESQL.get_next_precedence(parser)
+        match &parser.peek_token_ref().token {
+            token if is_isnull(token) => Some(Ok(self.prec_value(Precedence::Is))),
+            // sqlparser takes them for comparisons.
+            Token::Tilde
+            | Token::TildeAsterisk
+            | Token::ExclamationMarkTilde
+            | Token::ExclamationMarkTildeAsterisk
+            | Token::DoubleTilde
+            | Token::DoubleTildeAsterisk
+            | Token::ExclamationMarkDoubleTilde
+            | Token::ExclamationMarkDoubleTildeAsterisk
+            | Token::Word(Word { keyword: Keyword::OPERATOR, quote_style: None, .. }) => {
+                Some(Ok(self.prec_value(Precedence::PgOther)))
+            }
+            _ => POSTGRESQL.get_next_precedence(parser),
+        }
     }
 
     fn supports_filter_during_aggregation(&self) -> bool {

@@ -123,7 +123,7 @@ impl Binder<'_> {
             ("random", 0) => Ok(self.random()),
             ("gen_random_uuid" | "uuid_generate_v4", 0) => Ok(self.random_uuid()),
             ("nextval", 1) => self.nextval(&arguments[0]),
-            ("abs", 1) => {
+            ("abs" | "@", 1) => {
                 let value = self.as_operand(arguments.remove(0), &definition.parameters[0])?;
                 let value = self.settle(value)?;
                 let sql_type = type_rules::without_modifiers(&value.sql_type);
