@@ -34,7 +34,7 @@ pub(super) fn create(tokens: &mut Tokens<'_>) -> Result<Command> {
     tokens.accept(&["AS"]);
     let data_type = Box::new(tokens.take(|parser| parser.parse_data_type())?);
     if tokens.accept(&["COLLATE"]) {
-        tokens.object_name()?;
+        crate::collation::require_known(&tokens.object_name()?)?;
     }
     let mut parts = Vec::new();
     while !tokens.is_done() {

@@ -7,6 +7,7 @@
 //! | module | concept |
 //! |---|---|
 //! | [`tokens`] | the tokens of a statement with their places; syntax errors in PostgreSQL's words |
+//! | [`collation`] | which collations there are |
 //! | [`command`] | what a statement asks for |
 //! | [`session`] | the grammar of what concerns the session: transactions, settings, cursors, prepared statements |
 //! | [`definition`] | the grammar of definitions that sqlparser does not read as PostgreSQL does |
@@ -26,6 +27,7 @@
 //!
 //! Nothing here knows what names mean.
 
+pub mod collation;
 pub mod command;
 pub mod copy;
 mod database;

@@ -7,8 +7,12 @@ use super::row_value::{compared, is_null_of_row, row_of};
 use super::{cast, chain, function_form, operator};
 use crate::catalog::folded;
 use crate::interval;
+use crate::sql_type::SqlType;
+use crate::type_rules::{is_text, plain_name};
 use fabius_sql_planning::heed;
+use fabius_sql_syntax::collation::require_known;
 use fabius_sql_syntax::is_bare_function;
+use fabius_value::calendar::rounded_micros;
 use fabius_value::{Error, SqlState};
 use sqlparser::ast::{self, BinaryOperator as B, Expr, UnaryOperator as U};
 
@@ -35,7 +39,18 @@ fn computed<E: BackEnd>(end: &mut E, whole: &Expr, sense: Sense) -> Result<E::Va
             end.column(&path)?.ok_or_else(|| end.no_column(&path))
         }
         Expr::Nested(inner) => end.part(inner, sense),
-        Expr::Collate { expr, .. } => end.value(expr),
+        Expr::Collate { expr, collation } => {
+            require_known(collation)?;
+            let value = end.value(expr)?;
+            match E::argument_of(&value).sql_type {
+                SqlType::Unknown => Ok(value),
+                of if is_text(of) => Ok(value),
+                of => {
+                    let message = format!("collations are not supported by type {}", plain_name(of));
+                    Err(Error::new(SqlState::DATATYPE_MISMATCH, message).into())
+                }
+            }
+        }
         Expr::Value(literal) => end.literal(literal),
         Expr::TypedString(literal) => {
             let to = end.catalog().type_of(&literal.data_type)?;
@@ -161,6 +176,9 @@ fn interval_literal<E: BackEnd>(end: &mut E, literal: &ast::Interval) -> Result<
     let mut read = interval::read(&text)?;
     if let Some(field) = literal.last_field.as_ref().or(literal.leading_field.as_ref()) {
         read = read.cut(&field.to_string());
+    }
+    if let Some(digits) = literal.fractional_seconds_precision.or(literal.leading_precision) {
+        read.micros = rounded_micros(read.micros, digits.min(6) as u8);
     }
     end.interval(read)
 }

@@ -188,7 +188,12 @@ impl SqlType {
             D::Timestamp(digits, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => {
                 SqlType::TimestampTz.rounded(*digits)
             }
-            D::Interval { .. } => SqlType::Interval,
+            D::Interval { fields: None, precision: None } => SqlType::Interval,
+            D::Interval { .. } => {
+                let message = format!("{} is not supported", data_type.to_string().to_lowercase());
+                return Err(Error::new(SqlState::NOT_SUPPORTED, message)
+                    .with_hint("an interval has all its fields and microseconds: write interval"));
+            }
             D::Uuid => SqlType::Uuid,
             D::JSON => SqlType::Json,
             D::JSONB => SqlType::JsonB,

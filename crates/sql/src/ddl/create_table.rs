@@ -14,6 +14,7 @@ use fabius_sql_planning::heed;
 use fabius_sql_program::bind;
 use fabius_sql_program::bulk_write::BulkWrite;
 use fabius_sql_program::lowered::Argument;
+use fabius_sql_syntax::collation;
 use fabius_sql_syntax::command::SequenceOptions;
 use fabius_sql_syntax::is_bare_function;
 use fabius_sql_syntax::tokens::Tokens;
@@ -260,12 +261,7 @@ impl Connection {
                 ast::ColumnOption::Generated { generation_expr: Some(expression), .. } => {
                     column.generated = Some(written(expression));
                 }
-                ast::ColumnOption::Collation(collation) => {
-                    let name = catalog::parts(collation)?.1;
-                    if !matches!(name.as_str(), "C" | "POSIX" | "default" | "ucs_basic") {
-                        return Err(not_supported(format!("collation \"{name}\"")));
-                    }
-                }
+                ast::ColumnOption::Collation(collation) => collation::require_known(collation)?,
                 other => return Err(not_supported(format!("column option {other}"))),
             }
         }
