@@ -98,6 +98,28 @@ impl Parts {
 const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
+/// Words that say nothing that the day does not.
+const WEEKDAYS: [&str; 18] = [
+    "sun",
+    "sunday",
+    "mon",
+    "monday",
+    "tue",
+    "tues",
+    "tuesday",
+    "wed",
+    "weds",
+    "wednesday",
+    "thu",
+    "thur",
+    "thurs",
+    "thursday",
+    "fri",
+    "friday",
+    "sat",
+    "saturday",
+];
+
 /// A time of day: `08:30`, `08:30:00.5`, `083000`, `8 pm` apart, in microseconds.
 fn time(text: &str) -> Option<i64> {
     if matches!(text.len(), 4 | 6) && number(text).is_some() {
@@ -159,16 +181,17 @@ pub fn offset(text: &str) -> Option<i64> {
 fn day(text: &str, order: DateOrder, is_bc: bool) -> Option<i64> {
     if is_compact_day(text) {
         let (year, rest) = text.split_at(text.len() - 4);
-        return in_era(century(year)?, number(&rest[..2])?, number(&rest[2..])?, is_bc);
+        return in_era(century(year, is_bc)?, number(&rest[..2])?, number(&rest[2..])?, is_bc);
     }
     if let Some(number) = text.strip_prefix('j').and_then(number) {
         return Some(number - 2_440_588);
     }
     let fields: Vec<&str> = text.split(['-', '/', '.']).collect();
-    if let ([year, of_year], true) = (fields.as_slice(), text.contains('.')) {
-        // The day of the year: `1999.008`.
+    if let [year, of_year] = fields.as_slice() {
+        // The day of the year: `1999.008`, `1999-008`.
         let (year, of_year) = (number(year)?, number(of_year).filter(|_| of_year.len() == 3)?);
-        return in_era(year, 1, 1, is_bc).map(|first| first + of_year - 1);
+        let (first, last) = (in_era(year, 1, 1, is_bc)?, in_era(year, 12, 31, is_bc)?);
+        return Some(first + of_year - 1).filter(|day| (first..=last).contains(day));
     }
     let [first, second, third] = fields.as_slice() else { return None };
     let month_name = |field: &str| {
@@ -177,16 +200,16 @@ fn day(text: &str, order: DateOrder, is_bc: bool) -> Option<i64> {
     if let Some(month) = month_name(second) {
         return match first.len() > 2 {
             true => in_era(number(first)?, month, number(third)?, is_bc),
-            false => in_era(century(third)?, month, number(first)?, is_bc),
+            false => in_era(century(third, is_bc)?, month, number(first)?, is_bc),
         };
     }
     if first.len() > 2 {
         return in_era(number(first)?, number(second)?, number(third)?, is_bc);
     }
     match order {
-        DateOrder::MonthDay => in_era(century(third)?, number(first)?, number(second)?, is_bc),
-        DateOrder::DayMonth => in_era(century(third)?, number(second)?, number(first)?, is_bc),
-        DateOrder::Year => in_era(century(first)?, number(second)?, number(third)?, is_bc),
+        DateOrder::MonthDay => in_era(century(third, is_bc)?, number(first)?, number(second)?, is_bc),
+        DateOrder::DayMonth => in_era(century(third, is_bc)?, number(second)?, number(first)?, is_bc),
+        DateOrder::Year => in_era(century(first, is_bc)?, number(second)?, number(third)?, is_bc),
     }
 }
 
@@ -195,10 +218,11 @@ fn is_compact_day(text: &str) -> bool {
     matches!(text.len(), 6 | 8) && number(text).is_some()
 }
 
-/// A year; two digits are of 1970 to 2069.
-fn century(text: &str) -> Option<i64> {
+/// A year; two digits are of 1970 to 2069, but before Christ.
+fn century(text: &str, is_bc: bool) -> Option<i64> {
     let year = number(text)?;
     Some(match text.len() {
+        _ if is_bc => year,
         ..=2 if year < 70 => year + 2000,
         ..=2 => year + 1900,
         _ => year,
@@ -228,7 +252,8 @@ pub fn parts(text: &str, order: DateOrder) -> Option<Parts> {
     let body =
         joined.map_or_else(|| body.to_string(), |(at, _)| format!("{} {}", &body[..at], &body[at + 1..]));
     let mut afternoon = None;
-    for word in body.split([' ', ',']).filter(|word| !word.is_empty()) {
+    for word in body.split([' ', ',']).filter(|word| !word.is_empty() && !WEEKDAYS.contains(word)) {
+        let has_day = parts.day.is_some() || loose.len() > 2;
         if word.contains(':') && word.as_bytes()[0].is_ascii_digit() {
             let end = word.find(|c: char| !c.is_ascii_digit() && c != ':' && c != '.').unwrap_or(word.len());
             parts.time = Some(time(&word[..end])?);
@@ -237,14 +262,14 @@ pub fn parts(text: &str, order: DateOrder) -> Option<Parts> {
                 "am" | "pm" => afternoon = Some(word.ends_with("pm")),
                 rest => zone_part(rest, &mut parts),
             }
-        } else if let (true, None, Some(end)) = (parts.day.is_some(), parts.time, compact_time(word)) {
+        } else if let (true, None, Some(end)) = (has_day, parts.time, compact_time(word)) {
             parts.time = Some(time(&with_colons(&word[..end]))?);
             if end < word.len() {
                 zone_part(&word[end..], &mut parts);
             }
         } else if parts.time.is_some() && matches!(word, "am" | "pm") {
             afternoon = Some(word == "pm");
-        } else if parts.time.is_some() || (word.starts_with(['+', '-']) && parts.day.is_some()) {
+        } else if parts.time.is_some() || (word.starts_with(['+', '-']) && has_day) {
             zone_part(word, &mut parts);
         } else if word.contains(['-', '/', '.'])
             || is_compact_day(word)
@@ -270,7 +295,8 @@ pub fn parts(text: &str, order: DateOrder) -> Option<Parts> {
     }
     match loose.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [] => {}
-        ["epoch"] => parts.day = Some(0),
+        // Whatever time it says.
+        ["epoch"] => parts = Parts { day: Some(0), ..Parts::default() },
         words @ [_, _, _] => {
             let at = words.iter().position(|word| MONTHS.iter().any(|month| word.starts_with(month)))?;
             let month = MONTHS.iter().position(|month| words[at].starts_with(month))? as i64 + 1;
@@ -279,7 +305,7 @@ pub fn parts(text: &str, order: DateOrder) -> Option<Parts> {
             let (first, second) = (numbers.first()?, numbers.get(1)?);
             parts.day = Some(match first.len() > 2 {
                 true => in_era(number(first)?, month, number(second)?, is_bc)?,
-                false => in_era(century(second)?, month, number(first)?, is_bc)?,
+                false => in_era(century(second, is_bc)?, month, number(first)?, is_bc)?,
             });
         }
         _ => return None,
@@ -369,16 +395,34 @@ mod tests {
     #[test]
     fn texts_are_read() {
         let day = |text: &str| read_date(text, DateOrder::MonthDay).map(date_text);
-        for text in
-            ["2026-11-20", "20261120", "11/20/2026", "20-Nov-2026", "Nov 20 2026", "J2461365", "2026.324"]
-        {
+        for text in [
+            "2026-11-20",
+            "20261120",
+            "11/20/2026",
+            "20-Nov-2026",
+            "Nov 20 2026",
+            "J2461365",
+            "2026.324",
+            "2026-324",
+            "Fri, 20 Nov 2026",
+        ] {
             assert_eq!(day(text).as_deref(), Some("2026-11-20"), "{text}");
         }
         for text in ["infinity", "-infinity", "0044-03-15 BC", "12345-01-02", "0001-01-01"] {
             assert_eq!(day(text).as_deref(), Some(text));
         }
-        for text in ["", "2026-02-30", "2026-13-01", "0000-01-01", "20", "epoch epoch", "1-2", "today", "-5"]
-        {
+        for text in [
+            "",
+            "2026-02-30",
+            "2026-13-01",
+            "0000-01-01",
+            "20",
+            "epoch epoch",
+            "1-2",
+            "today",
+            "-5",
+            "2026-366",
+        ] {
             assert_eq!(day(text), None, "{text}");
         }
         assert_eq!(read_date("3.4.2020", DateOrder::DayMonth), read_date("2020-04-03", DateOrder::Year));
@@ -389,7 +433,11 @@ mod tests {
             ("2026-11-20 08:30:00.1234567", "2026-11-20 08:30:00.123457"),
             ("1969-12-31 23:59:59.999999", "1969-12-31 23:59:59.999999"),
             ("0044-03-15 00:00:00 BC", "0044-03-15 00:00:00 BC"),
+            ("1/2/03 00:00:00 BC", "0003-01-02 00:00:00 BC"),
+            ("Nov 20 2026 083000", "2026-11-20 08:30:00"),
+            ("Fri, 20 Nov 2026 08:30:00 GMT", "2026-11-20 08:30:00"),
             ("epoch", "1970-01-01 00:00:00"),
+            ("epoch 08:30", "1970-01-01 00:00:00"),
             ("-infinity", "-infinity"),
         ] {
             assert_eq!(moment(text).as_deref(), Some(read), "{text}");
