@@ -18,7 +18,7 @@ pub const LONG_FUNCTIONS: &[(&str, &str, usize)] = &[
     ("crates/sql-program/src/bind/aggregate.rs", "collect_value", 115),
     ("crates/sql-meaning/src/functions/array.rs", "definitions", 131),
     ("crates/sql-meaning/src/functions/catalog.rs", "definitions", 236),
-    ("crates/sql-meaning/src/functions/moment.rs", "definitions", 139),
+    ("crates/sql-meaning/src/functions/moment.rs", "definitions", 125),
     ("crates/sql-meaning/src/functions/number.rs", "definitions", 194),
     ("crates/sql-meaning/src/functions/number_pattern.rs", "parse", 132),
     ("crates/sql-meaning/src/functions/session.rs", "definitions", 114),

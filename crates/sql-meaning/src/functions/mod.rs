@@ -14,6 +14,7 @@
 //! | [`json`] | of `json` and `jsonb` |
 //! | [`moment`] | of dates, times and intervals |
 //! | `moment_pattern` | moments by the patterns of `to_char` |
+//! | `moment_reading` | moments read by such a pattern |
 //! | [`number`] | of numbers |
 //! | [`number_pattern`] | numbers by patterns |
 //! | [`operator`] | operators, which are called by symbols |
@@ -34,6 +35,7 @@ pub mod degrees;
 pub mod json;
 pub mod moment;
 mod moment_pattern;
+mod moment_reading;
 pub mod number;
 pub mod number_pattern;
 pub mod operator;

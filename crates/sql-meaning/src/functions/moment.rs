@@ -1,13 +1,13 @@
 //! Functions of dates, times and intervals.
 
-use super::moment_pattern::{format_fields, format_moment, read_moment};
+use super::moment_pattern::{format_interval, format_moment};
+use super::moment_reading::read_moment;
 use super::{Call, Definition, define, double_at, integer_at, text_at};
 use crate::interval::Interval;
 use crate::sql_type::SqlType;
 use crate::text_format::Zone;
 use fabius_value::calendar::{
-    self, DAY_MICROS, Fields, HOUR_MICROS, MINUTE_MICROS, SECOND_MICROS, is_infinite, rounded_micros,
-    rounded_moment,
+    self, DAY_MICROS, HOUR_MICROS, MINUTE_MICROS, SECOND_MICROS, is_infinite, rounded_micros, rounded_moment,
 };
 use fabius_value::{DataType, DateField, Decimal, Error, Result, SqlState, Value};
 
@@ -51,12 +51,7 @@ pub fn definitions() -> Vec<Definition> {
             Ok(shown(local, text_at(a, 1), Some(zone)))
         }),
         define("to_char(interval, text) text", |a, _| {
-            let Interval { months, days, micros } = interval_at(a, 0);
-            // Its fields are those of a moment; the first day of a month is none of a span.
-            let (years, months) = (i64::from(months / 12), i64::from(months % 12));
-            let f = Fields { year: years, month: months, day: days.into(), ..calendar::fields_of(micros) };
-            let f = Fields { hour: micros / HOUR_MICROS, ..f };
-            Ok(Value::Text(format_fields(&f, 0, text_at(a, 1), None)))
+            format_interval(interval_at(a, 0), text_at(a, 1)).map(Value::Text)
         }),
         define("to_date(text, text) date", |a, _| {
             let moment = read_moment(text_at(a, 0), text_at(a, 1))?;
@@ -81,15 +76,6 @@ pub fn definitions() -> Vec<Definition> {
             let moment = (micros as i64).checked_add(EPOCH * calendar::SECOND_MICROS);
             let moment = moment.filter(|_| seconds >= FIRST && micros.abs() < i64::MAX as f64);
             moment.map(Value::Timestamp).ok_or_else(|| calendar::out_of_range("timestamp"))
-        }),
-        define("to_number(text, text) numeric", |a, call| {
-            let number = number_by_format(text_at(a, 0), text_at(a, 1));
-            let decimal = Decimal::parse(&number).and_then(|d| d.rescale(call.returns.scale()));
-            decimal.map(Value::Numeric).ok_or_else(|| {
-                // PostgreSQL shows the place that it keeps for a sign.
-                let message = format!("invalid input syntax for type numeric: \"{number:1}\"");
-                Error::new(SqlState::INVALID_TEXT, message)
-            })
         }),
         define("make_date(int, int, int) date", |a, _| {
             let days = calendar::make_date(integer_at(a, 0), integer_at(a, 1), integer_at(a, 2))?;
@@ -188,28 +174,6 @@ fn clocks() -> Vec<Definition> {
         define("localtimestamp() timestamp stable", |_, c| Ok(Value::Timestamp(local_now(c)))),
         define("localtime() time stable", |_, c| Ok(Value::BigInt(local_now(c).rem_euclid(DAY_MICROS)))),
     ]
-}
-
-/// The number that a text has by a format of `to_number`: a sign anywhere, as many digits as the format has places for,
-/// and a point if it has one.
-fn number_by_format(text: &str, format: &str) -> String {
-    let format = format.to_ascii_uppercase();
-    let has_point = format.contains(['.', 'D']);
-    let is_negative = text.contains('-') || format.contains("PR") && text.contains('<');
-    let mut places = format.chars().filter(|c| matches!(c, '9' | '0')).count();
-    let mut number = String::new();
-    for character in text.chars() {
-        match character {
-            '0'..='9' if places > 0 => {
-                number.push(character);
-                places -= 1;
-            }
-            '.' if !has_point => break,
-            '.' if !number.contains('.') => number.push('.'),
-            _ => {}
-        }
-    }
-    if is_negative { format!("-{number}") } else { number }
 }
 
 /// The operators of dates, times and intervals.

@@ -1,9 +1,10 @@
 //! Moments by the patterns of `to_char`, `to_date` and `to_timestamp` (PostgreSQL's documentation, 9.8).
 
-use fabius_value::calendar::{self, DAY_MICROS, Fields};
+use crate::interval::Interval;
+use fabius_value::calendar::{self, DAY_MICROS, Fields, HOUR_MICROS, SECOND_MICROS};
 use fabius_value::{Error, Result, SqlState};
 
-const MONTHS: [&str; 12] = [
+pub(super) const MONTHS: [&str; 12] = [
     "January",
     "February",
     "March",
@@ -17,49 +18,157 @@ const MONTHS: [&str; 12] = [
     "November",
     "December",
 ];
-const ROMAN_MONTHS: [&str; 12] = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];
-const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+pub(super) const ROMAN_MONTHS: [&str; 12] =
+    ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];
+pub(super) const DAYS: [&str; 7] =
+    ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
 /// The words of `to_char` patterns, longest first where one begins another.
 const WORDS: &[&str] = &[
     "HH24", "HH12", "MONTH", "YYYY", "IYYY", "Y,YYY", "SSSSS", "SSSS", "DDD", "DAY", "MON", "YYY", "HH",
     "MI", "SS", "MS", "US", "MM", "DD", "DY", "YY", "IW", "WW", "AM", "PM", "A.M.", "P.M.", "TZH", "TZM",
-    "TZ", "OF", "CC", "FF1", "FF2", "FF3", "FF4", "FF5", "FF6", "RM", "BC", "AD", "B.C.", "A.D.", "Q", "D",
-    "J", "Y", "W", "IDDD", "ID", "IYY", "IY", "I",
+    "TZ", "OF", "CC", "FF1", "FF2", "FF3", "FF4", "FF5", "FF6", "RM", "BC", "AD", "B.C.", "A.D.", "FX", "Q",
+    "D", "J", "Y", "W", "IDDD", "ID", "IYY", "IY", "I",
 ];
 
-/// A moment by a pattern; its zone by its name and its seconds east of Greenwich, if it has one.
-pub(super) fn format_moment(moment: i64, pattern: &str, zone: Option<(String, i64)>) -> String {
-    format_fields(&calendar::fields_of(moment), moment.div_euclid(DAY_MICROS), pattern, zone)
+/// A part of a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part<'p> {
+    /// A word that stands for a field.
+    Field {
+        /// The word, in capitals.
+        word: &'static str,
+        /// The word as it is written.
+        written: &'p str,
+        /// Without blanks and zeros that fill it: `FM`.
+        is_short: bool,
+        /// `TH` or `th` behind it: an ordinal.
+        ordinal: Option<&'p str>,
+    },
+    /// A character that stands for itself.
+    Text(char),
 }
 
-pub(super) fn format_fields(f: &Fields, days: i64, pattern: &str, zone: Option<(String, i64)>) -> String {
-    let mut result = String::new();
-    let mut rest = pattern;
-    let mut fill = true;
+impl Part<'_> {
+    /// Whether it is a field in digits.
+    pub(super) fn is_number(self) -> bool {
+        const NAMES: [&str; 18] = [
+            "MONTH", "MON", "DAY", "DY", "RM", "AM", "PM", "A.M.", "P.M.", "BC", "AD", "B.C.", "A.D.", "TZ",
+            "TZH", "TZM", "OF", "FX",
+        ];
+        match self {
+            Part::Field { word, .. } => !NAMES.contains(&word),
+            Part::Text(c) => c.is_ascii_digit(),
+        }
+    }
+}
+
+/// Takes a pattern apart. Words are written in capitals or small letters, those of names also as names are.
+pub(super) fn parts_of(pattern: &str) -> Vec<Part<'_>> {
+    let mut parts = Vec::new();
+    let (mut rest, mut prefix, mut is_quoted) = (pattern, "", false);
     while let Some(first) = rest.chars().next() {
-        if let Some(quoted) = rest.strip_prefix('"') {
-            let end = quoted.find('"').unwrap_or(quoted.len());
-            result += &quoted[..end];
-            rest = quoted.get(end + 1..).unwrap_or_default();
+        let escaped = rest.strip_prefix('\\').and_then(|behind| behind.chars().next());
+        if let Some(c) = escaped.filter(|c| is_quoted || *c == '"') {
+            parts.push(Part::Text(c));
+            rest = &rest[1 + c.len_utf8()..];
             continue;
         }
-        let upper = rest.to_ascii_uppercase();
-        if upper.starts_with("FM") || upper.starts_with("TM") {
-            fill = !upper.starts_with("FM");
+        if first == '"' {
+            is_quoted = !is_quoted;
+            rest = &rest[1..];
+            continue;
+        }
+        let begin = rest.get(..2).filter(|_| !is_quoted && prefix.is_empty()).unwrap_or_default();
+        if matches!(begin, "FM" | "fm" | "TM" | "tm") {
+            prefix = begin;
             rest = &rest[2..];
             continue;
         }
-        let Some(word) = WORDS.iter().find(|word| upper.starts_with(**word)) else {
-            result.push(first);
-            rest = &rest[first.len_utf8()..];
-            continue;
+        let is_word = |word: &&&str| {
+            rest.get(..word.len()).is_some_and(|written| {
+                let is_name = matches!(**word, "MONTH" | "MON" | "DAY" | "DY")
+                    && written.starts_with(|c: char| c.is_ascii_uppercase())
+                    && written[1..].chars().all(|c| c.is_ascii_lowercase());
+                written == **word
+                    || written == word.to_ascii_lowercase()
+                    || is_name && written.eq_ignore_ascii_case(word)
+            })
         };
-        let written = &rest[..word.len()];
-        // There is no year 0: before 1 comes 1 BC.
-        let year = if f.year > 0 { f.year } else { 1 - f.year };
-        let number =
-            |value: i64, width: usize| if fill { format!("{value:0width$}") } else { value.to_string() };
+        match WORDS.iter().find(|word| !is_quoted && is_word(word)) {
+            Some(word) => {
+                let written = &rest[..word.len()];
+                rest = &rest[word.len()..];
+                let ordinal = rest.get(..2).filter(|suffix| matches!(*suffix, "TH" | "th"));
+                rest = &rest[ordinal.map_or(0, str::len)..];
+                // `TM`: names as they are elsewhere, which are not filled.
+                let is_name = matches!(*word, "MONTH" | "MON" | "DAY" | "DY");
+                let is_short = prefix.eq_ignore_ascii_case("FM") || is_name && !prefix.is_empty();
+                parts.push(Part::Field { word, written, is_short, ordinal });
+            }
+            None => {
+                parts.push(Part::Text(first));
+                rest = &rest[first.len_utf8()..];
+            }
+        }
+        prefix = "";
+    }
+    parts
+}
+
+/// A moment by a pattern; its zone by its name and its seconds east of Greenwich, if it has one.
+pub(super) fn format_moment(moment: i64, pattern: &str, zone: Option<(String, i64)>) -> String {
+    format_fields(&calendar::fields_of(moment), Some(moment.div_euclid(DAY_MICROS)), pattern, zone)
+}
+
+/// An interval by a pattern.
+///
+/// # Errors
+/// `22007` for fields of days of the calendar.
+pub(super) fn format_interval(interval: Interval, pattern: &str) -> Result<String> {
+    const OF_CALENDARS: [&str; 14] =
+        ["MONTH", "MON", "DAY", "DY", "D", "ID", "BC", "AD", "B.C.", "A.D.", "TZ", "TZH", "TZM", "OF"];
+    let is_of_calendars =
+        |part: &Part<'_>| matches!(part, Part::Field { word, .. } if OF_CALENDARS.contains(word));
+    if parts_of(pattern).iter().any(is_of_calendars) {
+        return Err(Error::new(
+            SqlState::INVALID_DATETIME,
+            "invalid format specification for an interval value",
+        )
+        .with_hint("Intervals are not tied to specific calendar dates."));
+    }
+    let Interval { months, days, micros } = interval;
+    let fields = Fields {
+        year: (months / 12).into(),
+        month: (months % 12).into(),
+        day: days.into(),
+        hour: micros / HOUR_MICROS,
+        minute: micros / (60 * SECOND_MICROS) % 60,
+        second: micros / SECOND_MICROS % 60,
+        micros: micros % SECOND_MICROS,
+    };
+    Ok(format_fields(&fields, None, pattern, None))
+}
+
+/// Fields by a pattern, and their day; those of an interval have none.
+fn format_fields(f: &Fields, day: Option<i64>, pattern: &str, zone: Option<(String, i64)>) -> String {
+    let (is_interval, days) = (day.is_none(), day.unwrap_or_default());
+    let mut result = String::new();
+    for part in parts_of(pattern) {
+        let (word, written, fill, ordinal) = match part {
+            Part::Text(c) => {
+                result.push(c);
+                continue;
+            }
+            Part::Field { word: "FX", .. } => continue,
+            Part::Field { word, written, is_short, ordinal } => (word, written, !is_short, ordinal),
+        };
+        // There is no year 0, but in an interval: before 1 comes 1 BC.
+        let year = if f.year > 0 || is_interval { f.year } else { 1 - f.year };
+        let number = |value: i64, width: usize| {
+            let width = width + usize::from(value < 0);
+            if fill { format!("{value:0width$}") } else { value.to_string() }
+        };
         let name = |name: &str, width: usize| {
             let cased = if written.chars().nth(1).is_some_and(|c| c.is_uppercase()) {
                 name.to_uppercase()
@@ -76,13 +185,15 @@ pub(super) fn format_fields(f: &Fields, days: i64, pattern: &str, zone: Option<(
         let era = if f.year > 0 { "ad" } else { "bc" };
         let is_upper = written.starts_with(|c: char| c.is_uppercase());
         let cased = |word: &str| if is_upper { word.to_uppercase() } else { word.to_string() };
-        result += &match *word {
+        let shown = match word {
             "YYYY" => number(year, 4),
             "Y,YYY" => format!("{},{:03}", year / 1000, year % 1000),
             "YYY" => number(year % 1000, 3),
             "YY" => number(year % 100, 2),
             "Y" => number(year % 10, 1),
-            "CC" => number((f.year - 1).div_euclid(100) + 1, 2),
+            "CC" if is_interval => number(f.year / 100, 2),
+            "CC" if f.year > 0 => number((f.year - 1) / 100 + 1, 2),
+            "CC" => number(f.year / 100 - 1, 2),
             "MONTH" => name(month, 9),
             "MON" => name(&month[..3], 3),
             "MM" => number(f.month, 2),
@@ -91,7 +202,9 @@ pub(super) fn format_fields(f: &Fields, days: i64, pattern: &str, zone: Option<(
                 let cased = if is_upper { roman.to_string() } else { roman.to_lowercase() };
                 if fill { format!("{cased:4}") } else { cased }
             }
-            "DD" => number(f.day, 2),
+            "DD" if fill => format!("{:02}", f.day),
+            "DD" => f.day.to_string(),
+            "DDD" if is_interval => number((f.year * 12 + f.month) * 30 + f.day, 3),
             "DDD" => number(days - calendar::days_of_date(f.year, 1, 1) + 1, 3),
             "DAY" => name(day, 9),
             "DY" => name(&day[..3], 3),
@@ -111,7 +224,7 @@ pub(super) fn format_fields(f: &Fields, days: i64, pattern: &str, zone: Option<(
             "SSSS" | "SSSSS" => number((f.hour * 60 + f.minute) * 60 + f.second, 1),
             "MS" | "US" | "FF1" | "FF2" | "FF3" | "FF4" | "FF5" | "FF6" => {
                 let digits = digits_of_fraction(word);
-                number(f.micros / 10i64.pow(6 - digits as u32), digits)
+                format!("{:0digits$}", f.micros / 10i64.pow(6 - digits as u32))
             }
             "AM" | "PM" => cased(half),
             "A.M." | "P.M." => cased(&format!("{}.m.", &half[..1])),
@@ -119,22 +232,18 @@ pub(super) fn format_fields(f: &Fields, days: i64, pattern: &str, zone: Option<(
             "B.C." | "A.D." => cased(&format!("{}.{}.", &era[..1], &era[1..])),
             _ => of_zone(word, zone.as_ref(), is_upper),
         };
-        rest = &rest[word.len()..];
-        // `FM` is about one word.
-        fill = true;
-        // `DDth`: an ordinal.
-        let ordinal = rest.get(..2).filter(|suffix| suffix.eq_ignore_ascii_case("th"));
-        if let (Some(suffix), Some(number)) = (ordinal, trailing_number(&result)) {
+        result += &shown;
+        if let (Some(suffix), Some(number)) = (ordinal.filter(|_| part.is_number()), trailing_number(&shown))
+        {
             let ending = ordinal_ending(number);
             result += &if suffix == "TH" { ending.to_uppercase() } else { ending.to_string() };
-            rest = &rest[2..];
         }
     }
     result
 }
 
 /// How many digits of a second's fraction a word of a pattern stands for.
-fn digits_of_fraction(word: &str) -> usize {
+pub(super) fn digits_of_fraction(word: &str) -> usize {
     match word {
         "MS" => 3,
         "US" => 6,
@@ -145,6 +254,7 @@ fn digits_of_fraction(word: &str) -> usize {
 /// A field of the weeks of ISO 8601, and its digits.
 fn of_iso_week(word: &str, days: i64) -> (i64, usize) {
     let ((year, week), weekday) = (calendar::iso_week(days), calendar::iso_weekday(days));
+    let year = if year > 0 { year } else { 1 - year };
     match word {
         "IYYY" => (year, 4),
         "IYY" => (year % 1000, 3),
@@ -188,135 +298,4 @@ pub(super) fn ordinal_ending(number: u64) -> &'static str {
         (_, 3) => "rd",
         _ => "th",
     }
-}
-
-/// Reads a moment as a `to_char` pattern shows it.
-pub(super) fn read_moment(text: &str, pattern: &str) -> Result<i64> {
-    let mut f = Fields { year: 0, month: 1, day: 1, ..Fields::default() };
-    let (mut rest, mut pattern) = (text.trim_start(), pattern);
-    let (mut is_afternoon, mut is_before_christ, mut day_of_year, mut day) = (None, false, None, None);
-    let invalid =
-        || Error::new(SqlState::INVALID_DATETIME, format!("invalid value for the pattern: \"{text}\""));
-    while let Some(first) = pattern.chars().next() {
-        let upper = pattern.to_ascii_uppercase();
-        if upper.starts_with("FM") || upper.starts_with("TM") {
-            pattern = &pattern[2..];
-            continue;
-        }
-        if let Some(quoted) = pattern.strip_prefix('"') {
-            // As many characters are passed over as stand between the quotes.
-            let end = quoted.find('"').unwrap_or(quoted.len());
-            let count = quoted[..end].chars().count();
-            rest = rest.char_indices().nth(count).map_or("", |(at, _)| &rest[at..]);
-            pattern = quoted.get(end + 1..).unwrap_or_default();
-            continue;
-        }
-        let Some(word) = WORDS.iter().find(|word| upper.starts_with(**word)) else {
-            pattern = &pattern[first.len_utf8()..];
-            let mut characters = rest.chars();
-            if characters.next().is_some_and(|c| !c.is_alphanumeric()) {
-                rest = characters.as_str();
-            }
-            continue;
-        };
-        pattern = &pattern[word.len()..];
-        if matches!(*word, "MONTH" | "MON") {
-            let lower = rest.to_lowercase();
-            let found = MONTHS.iter().position(|name| lower.starts_with(&name[..3].to_lowercase()));
-            f.month = found.ok_or_else(invalid)? as i64 + 1;
-            rest = rest.trim_start_matches(|c: char| c.is_alphabetic());
-            continue;
-        }
-        if matches!(
-            *word,
-            "AM" | "PM" | "A.M." | "P.M." | "BC" | "AD" | "B.C." | "A.D." | "DAY" | "DY" | "RM"
-        ) {
-            let read = rest.trim_start_matches(|c: char| c.is_alphabetic() || c == '.' && word.contains('.'));
-            let said = rest[..rest.len() - read.len()].to_uppercase();
-            match *word {
-                "AM" | "PM" | "A.M." | "P.M." => is_afternoon = Some(said.starts_with('P')),
-                "BC" | "AD" | "B.C." | "A.D." => is_before_christ = said.starts_with('B'),
-                "RM" => {
-                    let month = ROMAN_MONTHS.iter().position(|month| *month == said);
-                    f.month = month.ok_or_else(invalid)? as i64 + 1;
-                }
-                _ => {}
-            }
-            rest = read;
-            continue;
-        }
-        if matches!(
-            *word,
-            "WW" | "W"
-                | "CC"
-                | "IYYY"
-                | "IYY"
-                | "IY"
-                | "I"
-                | "IDDD"
-                | "ID"
-                | "IW"
-                | "TZ"
-                | "OF"
-                | "TZH"
-                | "TZM"
-        ) {
-            let message = format!("reading {word} of a pattern is not supported");
-            return Err(Error::new(SqlState::NOT_SUPPORTED, message));
-        }
-        let width = match *word {
-            "YYYY" => 4,
-            "Y,YYY" | "SSSS" | "SSSSS" => 5,
-            "YYY" | "DDD" => 3,
-            "MS" | "US" | "FF1" | "FF2" | "FF3" | "FF4" | "FF5" | "FF6" => digits_of_fraction(word),
-            "J" => 7,
-            "Y" | "Q" | "D" => 1,
-            _ => 2,
-        };
-        let is_part = |c: &char| c.is_ascii_digit() || *c == ',' && *word == "Y,YYY";
-        let written: String = rest.chars().take(width).take_while(is_part).collect();
-        rest = &rest[written.len()..];
-        let digits = written.replace(',', "");
-        let value: i64 = digits.parse().map_err(|_| invalid())?;
-        let in_micros = || value * 10i64.pow(6 - digits.len().min(6) as u32);
-        match *word {
-            "YYYY" | "Y,YYY" => f.year = value,
-            // Without its beginning a year is the one that is nearest to 2020.
-            "YYY" => f.year = value + if value < 520 { 2000 } else { 1000 },
-            "YY" => f.year = value + if value < 70 { 2000 } else { 1900 },
-            "Y" => f.year = value + 2000,
-            "DDD" => day_of_year = Some(value),
-            "J" => day = Some(value - 2_440_588),
-            "SSSS" | "SSSSS" => {
-                (f.hour, f.minute, f.second) = (value / 3600, value / 60 % 60, value % 60);
-            }
-            "MM" => f.month = value,
-            "DD" => f.day = value,
-            "HH24" | "HH" | "HH12" => f.hour = value,
-            "MI" => f.minute = value,
-            "SS" => f.second = value,
-            "MS" | "US" | "FF1" | "FF2" | "FF3" | "FF4" | "FF5" | "FF6" => f.micros = in_micros(),
-            _ => {}
-        }
-    }
-    match is_afternoon {
-        Some(true) if f.hour < 12 => f.hour += 12,
-        Some(false) if f.hour == 12 => f.hour = 0,
-        _ => {}
-    }
-    if is_before_christ {
-        f.year = 1 - f.year;
-    }
-    let first_day = calendar::days_of_date(f.year, 1, 1);
-    if let Some(day) = day.or(day_of_year.map(|day: i64| first_day + day - 1)) {
-        let on = calendar::fields_of(day.saturating_mul(DAY_MICROS));
-        (f.year, f.month, f.day) = (on.year, on.month, on.day);
-    }
-    if !(1..=12).contains(&f.month) || !(1..=calendar::month_length(f.year, f.month)).contains(&f.day) {
-        return Err(Error::new(
-            SqlState::DATETIME_OVERFLOW,
-            format!("date/time field value out of range: \"{text}\""),
-        ));
-    }
-    calendar::moment_of(&f).ok_or_else(|| calendar::out_of_range("timestamp"))
 }

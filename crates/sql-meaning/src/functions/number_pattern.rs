@@ -17,12 +17,23 @@ pub fn definitions() -> Vec<Definition> {
         define("to_char(numeric, text) text", to_char),
         define("to_char(real, text) text", to_char),
         define("to_char(float8, text) text", to_char),
+        define("to_number(text, text) numeric", to_number),
     ]
 }
 
 fn to_char(a: &[Value], _: &Call) -> Result<Value> {
     let pattern = Pattern::parse(text_at(a, 1))?;
     Ok(Value::Text(pattern.show(&a[0])))
+}
+
+fn to_number(a: &[Value], call: &Call) -> Result<Value> {
+    let number = Pattern::parse(text_at(a, 1))?.read(text_at(a, 0))?;
+    let decimal = Decimal::parse(&number).and_then(|decimal| decimal.rescale(call.returns.scale()));
+    decimal.map(Value::Numeric).ok_or_else(|| {
+        // PostgreSQL shows the place that it keeps for a sign.
+        let message = format!("invalid input syntax for type numeric: \"{number:1}\"");
+        Error::new(SqlState::INVALID_TEXT, message)
+    })
 }
 
 /// A part of a pattern.
@@ -243,6 +254,31 @@ impl Pattern {
         if is_zero {
             self.zeros_to = self.whole + self.part;
         }
+    }
+
+    /// The digits of a number that a text has: a sign anywhere, as many digits as there are places for, and a point if
+    /// there is one.
+    fn read(&self, text: &str) -> Result<String> {
+        let is_roman = self.items.iter().any(|item| matches!(item, Item::Roman { .. }));
+        if is_roman || self.is_scientific {
+            let word = if is_roman { "RN" } else { "EEEE" };
+            return Err(Error::new(SqlState::NOT_SUPPORTED, format!("\"{word}\" not supported for input")));
+        }
+        let is_negative = text.contains('-') || self.sign == SignStyle::Brackets && text.contains('<');
+        let mut places = self.whole + self.part;
+        let mut number = String::from(if is_negative { "-" } else { "" });
+        for character in text.chars() {
+            match character {
+                '0'..='9' if places > 0 => {
+                    number.push(character);
+                    places -= 1;
+                }
+                '.' if !self.has_point => break,
+                '.' if !number.contains('.') => number.push('.'),
+                _ => {}
+            }
+        }
+        Ok(number)
     }
 
     fn show(&self, value: &Value) -> String {
