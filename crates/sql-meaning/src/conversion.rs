@@ -3,6 +3,7 @@
 use crate::interval::Interval;
 use crate::sql_type::SqlType;
 use crate::text_format::{self, Fit, TextStyle, cast_text};
+use crate::type_rules::is_number;
 use fabius_value::calendar::{self, DAY_MICROS};
 use fabius_value::value_text::numeric_overflow;
 use fabius_value::{Decimal, Error, Result, SqlState, Value};
@@ -42,7 +43,7 @@ fn converted(value: &Value, from: &SqlType, to: &SqlType, style: &TextStyle, fit
         (T::Json, Value::Text(text)) if matches!(from, T::JsonB) => Ok(Value::Text(text.clone())),
         (to, Value::Text(text)) => {
             if *from == T::JsonB {
-                refuse_json(text, to)?;
+                return of_json(text, to, style, fit);
             }
             read(text)
         }
@@ -123,6 +124,15 @@ fn converted(value: &Value, from: &SqlType, to: &SqlType, style: &TextStyle, fit
 /// The time of a moment; an infinite one has none.
 fn time_of_day(moment: i64) -> Value {
     if calendar::is_infinite(moment) { Value::Null } else { Value::BigInt(moment.rem_euclid(DAY_MICROS)) }
+}
+
+/// A number or truth of JSON; numbers are those of `numeric` first.
+fn of_json(text: &str, to: &SqlType, style: &TextStyle, fit: Fit) -> Result<Value> {
+    refuse_json(text, to)?;
+    match Decimal::parse(text).filter(|_| is_number(to)) {
+        Some(decimal) => convert(&Value::Numeric(decimal), &SqlType::Numeric(None), to, style, fit),
+        None => text_format::read(text, to, style, fit),
+    }
 }
 
 /// Refuses to make a number or truth of what is none in JSON.

@@ -166,7 +166,11 @@ fn bytes(text: &str) -> Result<Vec<u8>> {
     };
     let wrong = |message: String| Error::new(SqlState::INVALID_PARAMETER, message);
     let mut nibbles = Vec::with_capacity(digits.len());
-    for digit in digits.chars().filter(|digit| !digit.is_ascii_whitespace()) {
+    for digit in digits.chars() {
+        // Blanks stand between bytes, not within them.
+        if digit.is_ascii_whitespace() && nibbles.len().is_multiple_of(2) {
+            continue;
+        }
         let nibble = digit.to_digit(16);
         nibbles.push(nibble.ok_or_else(|| wrong(format!("invalid hexadecimal digit: \"{digit}\"")))? as u8);
     }

@@ -76,7 +76,7 @@ pub const KNOWN: &[Known] = &[
         how: How::Tolerated,
     },
     Known {
-        what: "errors of values (class 22) of a statement that finds and changes no row",
+        what: "errors of values (class 22) that a statement finds and changes no row for, or that `EXPLAIN` gives too",
         why: "constants are computed where they are needed, PostgreSQL's beforehand",
         how: How::Tolerated,
     },

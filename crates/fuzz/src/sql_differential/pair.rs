@@ -190,6 +190,14 @@ impl Pair {
         let determined = expected.shown().map(|shown| statement.determined(shown)).unwrap_or_default();
         let has_subquery = statement.node.sql().contains("(SELECT ");
         let mut found = difference(&expected, &got, &determined, has_subquery);
+        // What PostgreSQL computes while it plans may be of rows that there are not.
+        if let (Some(Difference::State { .. }), Answer::Refused { state, .. }, Answer::Done(_)) =
+            (&found, &expected, &got)
+            && state.starts_with("22")
+            && self.other.say(&format!("EXPLAIN {}", statement.node.sql())).state() == Some(state)
+        {
+            found = None;
+        }
         // Which of several errors is told is not determined.
         let refusals = expected.state().into_iter().chain(got.state());
         if matches!(found, Some(Difference::State { .. }))

@@ -415,6 +415,18 @@ fn too_few_arguments() -> Error {
     Error::new(SqlState::INVALID_PARAMETER, "too few arguments for format()")
 }
 
+/// The place of an argument of `format` by its number.
+fn place_of(digits: &str) -> Result<usize> {
+    match digits.parse() {
+        Ok(at @ 1..) => Ok(at),
+        Ok(0) => Err(Error::new(
+            SqlState::INVALID_PARAMETER,
+            "format specifies argument 0, but arguments are numbered from 1",
+        )),
+        _ => Err(too_few_arguments()),
+    }
+}
+
 fn format_text(a: &[Value], call: &Call) -> Result<Value> {
     let Some(Value::Text(template)) = a.first() else { return Ok(Value::Null) };
     let mut result = String::new();
@@ -429,9 +441,9 @@ fn format_text(a: &[Value], call: &Call) -> Result<Value> {
         while let Some(digit) = characters.next_if(|c| c.is_ascii_digit() || *c == '-') {
             digits.push(digit);
         }
-        let mut width = 0i64;
+        let (mut width, mut place) = (0i64, None);
         if characters.next_if_eq(&'$').is_some() {
-            next = digits.parse().unwrap_or(1);
+            place = Some(place_of(&digits)?);
             digits.clear();
             while let Some(digit) = characters.next_if(|c| c.is_ascii_digit() || *c == '-') {
                 digits.push(digit);
@@ -445,10 +457,16 @@ fn format_text(a: &[Value], call: &Call) -> Result<Value> {
                 digits.push(digit);
             }
             let is_numbered = !digits.is_empty() && characters.next_if_eq(&'$').is_some();
-            let at = if is_numbered { digits.parse().unwrap_or(0) } else { next };
-            width = a.get(at).ok_or_else(too_few_arguments)?.as_integer().unwrap_or(0);
+            let at = if is_numbered { place_of(&digits)? } else { next };
+            let given = a.get(at).ok_or_else(too_few_arguments)?;
+            width = match given {
+                Value::Text(text) => {
+                    Value::parse(text, fabius_value::DataType::Int)?.as_integer().unwrap_or(0)
+                }
+                given => given.as_integer().unwrap_or(0),
+            };
             width = if is_left { -width.abs() } else { width };
-            next = if is_numbered { next } else { next + 1 };
+            next = at + 1;
         } else if !digits.is_empty() {
             width = digits.parse().unwrap_or(0);
         }
@@ -457,6 +475,7 @@ fn format_text(a: &[Value], call: &Call) -> Result<Value> {
             result.push('%');
             continue;
         }
+        next = place.unwrap_or(next);
         let value = a.get(next).ok_or_else(too_few_arguments)?;
         let text = call.types.get(next).and_then(|sql_type| text(value, sql_type, &call.environment.style));
         let text = text.unwrap_or_default();
@@ -527,8 +546,14 @@ fn decode(a: &[Value], _: &Call) -> Result<Value> {
         "hex" => Value::parse(&format!("\\x{text}"), fabius_value::DataType::Bytea)
             .map_err(|_| Error::new(SqlState::INVALID_PARAMETER, "invalid hexadecimal data")),
         "base64" => {
+            let written: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+            let padded = written.iter().rev().take_while(|byte| **byte == b'=').count();
+            if !written.len().is_multiple_of(4) || padded > 2 {
+                return Err(Error::new(SqlState::INVALID_PARAMETER, "invalid base64 end sequence")
+                    .with_hint("Input data is missing padding, is truncated, or is otherwise corrupted."));
+            }
             let (mut bytes, mut number, mut bits) = (Vec::new(), 0u32, 0);
-            for byte in text.bytes().filter(|byte| !byte.is_ascii_whitespace() && *byte != b'=') {
+            for byte in written[..written.len() - padded].iter().copied() {
                 let digit = BASE64.iter().position(|b| *b == byte).ok_or_else(|| {
                     Error::new(
                         SqlState::INVALID_PARAMETER,

@@ -43,13 +43,10 @@ pub fn definitions() -> Vec<Definition> {
         define("jsonb_build_object() jsonb", |_, _| Ok("{}".into())),
         define("json_build_array(any...) json null", |a, call| Ok(Value::Text(array(a, call)))),
         define("jsonb_build_array(any...) jsonb null", |a, call| jsonb(array(a, call))),
-        define("json_object(text[]) json", |a, _| {
-            let texts = elements_at(a, 0);
-            if !texts.len().is_multiple_of(2) {
-                return Err(Error::new(SqlState(*b"2202E"), "array must have even number of elements"));
-            }
-            let (keys, values) = texts.chunks(2).map(|pair| (pair[0].clone(), pair[1].clone())).unzip();
-            object_of_texts(keys, values).map(Value::Text)
+        define("json_object(text[]) json", |a, _| object_of_pairs(elements_at(a, 0)).map(Value::Text)),
+        define("jsonb_object(text[]) jsonb", |a, _| jsonb(object_of_pairs(elements_at(a, 0))?)),
+        define("jsonb_object(text[], text[]) jsonb", |a, _| {
+            jsonb(object_of_texts(elements_at(a, 0), elements_at(a, 1))?)
         }),
         define("json_object(text[], text[]) json", |a, _| {
             object_of_texts(elements_at(a, 0), elements_at(a, 1)).map(Value::Text)
@@ -389,6 +386,15 @@ fn extracted(a: &[Value], as_text: bool) -> Result<Value> {
 }
 
 /// An object of texts and nulls.
+/// An object of keys and values in turns.
+fn object_of_pairs(texts: Vec<Value>) -> Result<String> {
+    if !texts.len().is_multiple_of(2) {
+        return Err(Error::new(SqlState(*b"2202E"), "array must have even number of elements"));
+    }
+    let (keys, values) = texts.chunks(2).map(|pair| (pair[0].clone(), pair[1].clone())).unzip();
+    object_of_texts(keys, values)
+}
+
 fn object_of_texts(keys: Vec<Value>, values: Vec<Value>) -> Result<String> {
     if keys.len() != values.len() {
         return Err(Error::new(SqlState(*b"2202E"), "mismatched array dimensions"));
