@@ -25,6 +25,7 @@
 //! | `heeding` | DataFusion's rules, which end when nobody waits for them |
 //! | `membership` | `IN` of a subquery as a value, by one join |
 //! | `machine` | DataFusion as it is used here |
+//! | `spelled_columns` | `*` as the columns that it stands for now |
 //! | `pace` | long work gives way, and can be ended |
 //! | `patience` | whom operators work for |
 //! | `outer_reference` | what a subquery asks of the rows around it |
@@ -55,8 +56,10 @@ mod patience;
 pub mod query_plan;
 pub mod row_source;
 mod rows_of_nothing;
+mod spelled_columns;
 
 pub use bind::WRITTEN;
 pub use heeding::plan_as_written;
 pub use query_plan::{QueryPlan, plan};
 pub use row_source::{RowSource, TableScan};
+pub use spelled_columns::with_spelled_columns;

@@ -515,10 +515,11 @@ impl Binder<'_> {
         };
         // A view sees nothing of where it is used.
         let (levels, commons) = (std::mem::take(&mut self.levels), std::mem::take(&mut self.commons));
-        let locking = std::mem::take(&mut self.locking);
+        let (locking, wildcards) = (std::mem::take(&mut self.locking), self.wildcards.take());
         self.is_relation = true;
         let bound = self.deeper(|binder| binder.query(&query));
         (self.levels, self.commons, self.locking) = (levels, commons, locking);
+        self.wildcards = wildcards;
         let mut bound = bound?;
         let names: Vec<String> = view.columns.iter().map(|(name, _)| name.clone()).collect();
         rename(&mut bound.columns, &names, &view.name.name)?;

@@ -42,10 +42,12 @@ mod representative;
 mod scope;
 mod select;
 mod subquery;
+mod wildcard;
 mod window;
 
 pub(super) use operator::plain_binary;
 pub(super) use scope::{Flavor, Merged, Output, Scope, ScopeColumn, Sight, Typed};
+pub(super) use wildcard::Wildcard;
 
 use datafusion::common::Column;
 use datafusion::logical_expr::expr::Sort;
@@ -170,6 +172,8 @@ pub(super) struct Binder<'a> {
     conditions: usize,
     /// Nodes of common table expressions, wherever the query that is bound has named them so far.
     named_nodes: usize,
+    /// What each `*` of the text stands for, if that is asked.
+    wildcards: Option<Vec<Wildcard>>,
 }
 
 impl<'a> Binder<'a> {
@@ -190,6 +194,7 @@ impl<'a> Binder<'a> {
             depth: 0,
             conditions: 0,
             named_nodes: 0,
+            wildcards: None,
         }
     }
 

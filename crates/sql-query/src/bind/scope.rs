@@ -192,6 +192,19 @@ impl Scope {
         shown
     }
 
+    /// The columns of `*` by the names of their relations and their own; of a merged one, by its own.
+    pub(crate) fn shown_by_name(&self) -> Vec<(Option<&str>, &str)> {
+        let mut shown = Vec::with_capacity(self.columns.len());
+        for (at, column) in self.columns.iter().enumerate() {
+            let merged = self.merged.iter().filter(|merged| merged.before == at);
+            shown.extend(merged.map(|merged| (None, merged.name.as_str())));
+            if column.sight == Sight::Everywhere {
+                shown.push((Some(column.relation.as_str()), column.output.name.as_str()));
+            }
+        }
+        shown
+    }
+
     pub(crate) fn has_relation(&self, relation: &str) -> bool {
         self.columns.iter().any(|column| column.relation == relation)
     }

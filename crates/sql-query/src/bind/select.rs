@@ -2,6 +2,7 @@
 
 use super::plan_part::{apart, row_number};
 use super::scope::Selected;
+use super::wildcard::column;
 use super::window::{require_order, sort_of};
 use super::{Binder, Level, Output, Relation, Scope, ScopeColumn, Sight, Typed, folded, parts_of};
 use crate::failure::{inbound, unsupported};
@@ -410,6 +411,10 @@ impl Binder<'_> {
                             "SELECT * with no tables specified is not valid",
                         ));
                     }
+                    self.note_wildcard(options, || {
+                        let shown = scope.shown_by_name().into_iter();
+                        shown.map(|(relation, name)| column(relation, name)).collect()
+                    });
                     let shown = scope.shown().into_iter();
                     selected.extend(shown.map(|(name, typed)| Selected::column(name.to_string(), typed)));
                 }
@@ -436,6 +441,10 @@ impl Binder<'_> {
                     }
                     let own =
                         |column: &ScopeColumn| column.relation == relation && column.sight != Sight::OfSystem;
+                    self.note_wildcard(options, || {
+                        let own = matching.iter().filter(|column| own(column));
+                        own.map(|of| column(Some(&of.relation), &of.output.name)).collect()
+                    });
                     for column in matching.into_iter().filter(own) {
                         let path = [relation.clone(), column.output.name.clone()];
                         if let Some(typed) = self.find_column(&path)? {

@@ -495,7 +495,7 @@ impl Connection {
     }
 
     /// What queries ask about the session, as it is now.
-    pub(super) fn session_facts(&mut self) -> Arc<dyn SessionFacts> {
+    pub(crate) fn session_facts(&mut self) -> Arc<dyn SessionFacts> {
         self.keep_given();
         let transaction_settings = self.transaction_settings();
         let mut now = self.facts.now.lock();

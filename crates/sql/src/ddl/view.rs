@@ -6,6 +6,8 @@ use fabius_sql_meaning::catalog::named_relation::{Naming, along};
 use fabius_sql_meaning::catalog::store::{Change, Object};
 use fabius_sql_meaning::catalog::{Relation, View, folded};
 use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_query as query;
+use fabius_sql_syntax::tokens::Tokens;
 use fabius_sql_syntax::written::written;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
@@ -19,6 +21,9 @@ impl Connection {
         // Names mean what they mean now, whoever reads the view.
         let query = written(&along(&self.catalog(), &create.query, Naming::Whole));
         let prepared = Box::pin(self.prepare(&query, &[])).await?;
+        let (catalog, session) = (self.catalog(), self.session_facts());
+        let read = Tokens::of(&query)?.read(|parser| parser.parse_query())?;
+        let query = written(&query::with_spelled_columns(&read, &catalog, &session)?);
         let found = prepared.columns.clone().unwrap_or_default();
         if create.columns.len() > found.len() {
             return Err(Error::new(
