@@ -457,6 +457,10 @@ fn millionths(a: &[Value], call: &Call) -> Result<i128> {
     let unknown = || {
         Error::new(SqlState::INVALID_PARAMETER, format!("unit \"{name}\" not recognized for type {sql_type}"))
     };
+    // A day's end is its hour 24.
+    if *sql_type == SqlType::Time && DateField::parse(&name) == Some(DateField::Hour) {
+        return Ok(i128::from(integer_at(a, 1) / HOUR_MICROS) * 1_000_000);
+    }
     if let SqlType::Interval = sql_type {
         let Interval { months, days, micros } = interval_at(a, 1);
         let whole = |value: i64| i128::from(value) * 1_000_000;
