@@ -290,9 +290,12 @@ impl Binder<'_> {
             let interval = self.make(aggregate.function(), vec![value.expr], shape)?;
             return Ok(Typed::new(interval, SqlType::Interval));
         }
-        match of {
+        let (function, value) = match of {
             Aggregate::Sum | Aggregate::Average => {
-                self.sum_of_rows(of == Aggregate::Average, definition, value, shape)
+                return self.sum_of_rows(of == Aggregate::Average, definition, value, shape);
+            }
+            Aggregate::JsonArray => {
+                return self.json_of_rows(definition.returns == Kind::Is(SqlType::JsonB), value, shape);
             }
             Aggregate::Minimum | Aggregate::Maximum => {
                 let value = match parameter {
@@ -303,15 +306,14 @@ impl Binder<'_> {
                     Aggregate::Minimum => aggregate::min_max::min_udaf(),
                     _ => aggregate::min_max::max_udaf(),
                 };
-                Ok(Typed::new(self.make(function, vec![value.expr], shape)?, value.sql_type))
+                (function, value)
             }
             Aggregate::Truth { is_of_all } => {
-                let value = self.coerce(value, &SqlType::Boolean)?;
                 let function = match is_of_all {
                     true => aggregate::bool_and_or::bool_and_udaf(),
                     false => aggregate::bool_and_or::bool_or_udaf(),
                 };
-                Ok(Typed::new(self.make(function, vec![value.expr], shape)?, SqlType::Boolean))
+                (function, self.coerce(value, &SqlType::Boolean)?)
             }
             Aggregate::Bits(bits) => {
                 let function = match bits {
@@ -319,13 +321,11 @@ impl Binder<'_> {
                     Bits::Or => aggregate::bit_and_or_xor::bit_or_udaf(),
                     Bits::Xor => aggregate::bit_and_or_xor::bit_xor_udaf(),
                 };
-                Ok(Typed::new(self.make(function, vec![value.expr], shape)?, value.sql_type))
+                (function, value)
             }
-            Aggregate::JsonArray => {
-                self.json_of_rows(definition.returns == Kind::Is(SqlType::JsonB), value, shape)
-            }
-            _ => self.array_of_rows(value, shape),
-        }
+            _ => return self.array_of_rows(value, shape),
+        };
+        Ok(Typed::new(self.make(function, vec![value.expr], shape)?, value.sql_type))
     }
 
     /// `sum` and `avg` of numbers.

@@ -179,27 +179,15 @@ impl Scope {
         Ok(first.map(|column| column.output.typed()))
     }
 
-    /// The columns of `*`, in order.
-    pub(crate) fn shown(&self) -> Vec<(&str, Typed)> {
+    /// The columns of `*`, in order: each with the name of its relation, which a merged one has not, and its own.
+    pub(crate) fn shown(&self) -> Vec<(Option<&str>, &str, Typed)> {
         let mut shown = Vec::with_capacity(self.columns.len());
         for (at, column) in self.columns.iter().enumerate() {
             let merged = self.merged.iter().filter(|merged| merged.before == at);
-            shown.extend(merged.map(|merged| (merged.name.as_str(), merged.typed.clone())));
+            shown.extend(merged.map(|merged| (None, merged.name.as_str(), merged.typed.clone())));
             if column.sight == Sight::Everywhere {
-                shown.push((column.output.name.as_str(), column.output.typed()));
-            }
-        }
-        shown
-    }
-
-    /// The columns of `*` by the names of their relations and their own; of a merged one, by its own.
-    pub(crate) fn shown_by_name(&self) -> Vec<(Option<&str>, &str)> {
-        let mut shown = Vec::with_capacity(self.columns.len());
-        for (at, column) in self.columns.iter().enumerate() {
-            let merged = self.merged.iter().filter(|merged| merged.before == at);
-            shown.extend(merged.map(|merged| (None, merged.name.as_str())));
-            if column.sight == Sight::Everywhere {
-                shown.push((Some(column.relation.as_str()), column.output.name.as_str()));
+                let (relation, output) = (column.relation.as_str(), &column.output);
+                shown.push((Some(relation), output.name.as_str(), output.typed()));
             }
         }
         shown

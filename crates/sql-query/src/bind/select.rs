@@ -411,12 +411,13 @@ impl Binder<'_> {
                             "SELECT * with no tables specified is not valid",
                         ));
                     }
+                    let shown = scope.shown();
                     self.note_wildcard(options, || {
-                        let shown = scope.shown_by_name().into_iter();
-                        shown.map(|(relation, name)| column(relation, name)).collect()
+                        shown.iter().map(|(relation, name, _)| column(*relation, name)).collect()
                     });
-                    let shown = scope.shown().into_iter();
-                    selected.extend(shown.map(|(name, typed)| Selected::column(name.to_string(), typed)));
+                    let columns = shown.into_iter();
+                    selected
+                        .extend(columns.map(|(_, name, typed)| Selected::column(name.to_string(), typed)));
                 }
                 ast::SelectItem::QualifiedWildcard(
                     ast::SelectItemQualifiedWildcardKind::ObjectName(name),
