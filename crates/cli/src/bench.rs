@@ -52,7 +52,7 @@ pub enum Command {
 Both databases are made anew in a temporary directory, run with their own defaults, and sync every commit. Without a PostgreSQL only Fabius is measured; pgbench has to be there.
 ")]
 pub struct Peers {
-    /// hot, reservation, cold, select [default: all]
+    /// hot, reservation, cold, select, tpcc [default: all]
     scripts: Vec<String>,
     /// Clients at a time
     #[arg(long, default_value_t = 32, value_name = "N", value_parser = whole::<usize>(1, 10_000), allow_negative_numbers = true)]

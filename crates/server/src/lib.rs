@@ -15,6 +15,7 @@
 //!
 //! This crate knows nothing of what statements mean: `fabius_sql` does.
 
+mod admission;
 mod client;
 pub mod configuration;
 pub mod http;

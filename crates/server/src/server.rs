@@ -8,6 +8,7 @@
 //!                                     than `FORCED_END`; `HURRIED_END` if told so
 //! ```
 
+use crate::admission::Admission;
 use crate::client;
 use crate::configuration::Configuration;
 use crate::http;
@@ -134,6 +135,7 @@ impl Server {
         let http_listener = http_place.map(Place::listen).transpose()?;
         let address = listener.local_addr().unwrap_or(configuration.listen);
         let http_address = http_listener.as_ref().and_then(|listener| listener.local_addr().ok());
+        let admission = Arc::new(Admission::new(configuration.transactions_at_once));
         let shared = Arc::new(Shared {
             configuration,
             sql,
@@ -141,6 +143,7 @@ impl Server {
             metrics: Metrics::default(),
             users,
             tls,
+            admission,
             sockets: AtomicUsize::new(0),
             ending: watch::Sender::new(Ending::No),
         });

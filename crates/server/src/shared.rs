@@ -1,5 +1,6 @@
 //! What all connections of a server share.
 
+use crate::admission::Admission;
 use crate::configuration::Configuration;
 use crate::metrics::Metrics;
 use crate::registry::{Ending, Registry};
@@ -24,6 +25,8 @@ pub struct Shared {
     pub users: Option<Users>,
     /// How connections are encrypted, if they can be.
     pub tls: Option<Tls>,
+    /// The transactions that are under way.
+    pub(crate) admission: Arc<Admission>,
     /// How many connections there are, strangers included.
     pub(crate) sockets: AtomicUsize,
     /// Whether the server is ending, for those who wait to hear it.

@@ -2,7 +2,8 @@
 //!
 //! | module | concept |
 //! |---|---|
-//! | [`script`] | what is measured |
+//! | [`script`], [`scripts`] | what is measured |
+//! | `tpcc` | TPC-C's statements |
 //! | [`pgbench`] | the clients |
 //! | [`peer`] | a database under measurement: its version and settings |
 //! | [`replicated`] | databases of which three servers hold a copy |
@@ -11,6 +12,8 @@ pub mod peer;
 pub mod pgbench;
 pub mod replicated;
 pub mod script;
+pub mod scripts;
+mod tpcc;
 
 use crate::interrupt::Interrupt;
 use crate::machine;
@@ -19,9 +22,10 @@ use crate::server_process::ServerProcess;
 use crate::table::{Table, grouped, time};
 use fabius::{Error, Result, SqlState};
 use peer::Peer;
-use pgbench::{Load, Sample};
-use script::{SCRIPTS, Script};
-use serde_json::{Value as Json, json};
+use pgbench::{Load, Outcomes, Sample};
+use script::Script;
+use scripts::SCRIPTS;
+use serde_json::{Map, Value as Json, json};
 use std::path::PathBuf;
 
 /// What to measure, and with what.
@@ -73,10 +77,22 @@ impl Comparison {
         let sampled = self.peers.iter().zip(&compared.peers);
         let peers: Vec<Json> = sampled
             .map(|((name, sample), peer)| {
+                let outcomes_json = |outcomes: &Outcomes| {
+                    json!({
+                        "mean": outcomes.mean_us(), "p50": outcomes.latency_us(0.5), "p99": outcomes.latency_us(0.99),
+                        "max": outcomes.latency_us(1.0),
+                    })
+                };
+                let all = sample.all();
+                let kinds = (self.script.transactions)().into_iter().zip(&sample.by_transaction);
+                let kinds: Map<String, Json> = kinds
+                    .filter(|(kind, _)| !kind.name.is_empty())
+                    .map(|(kind, outcomes)| (kind.name.to_string(), outcomes_json(outcomes)))
+                    .collect();
                 json!({
                     "name": name, "version": peer.version, "settings": peer.settings_json(),
-                    "throughput_tps": sample.tps, "failed_share": sample.failed_share,
-                    "latency_us": { "p50": sample.latency_us(0.5), "p99": sample.latency_us(0.99), "max": sample.latency_us(1.0) },
+                    "throughput_tps": sample.tps, "failed_share": all.failed_share(),
+                    "latency_us": outcomes_json(&all), "latency_us_of": kinds,
                 })
             })
             .collect();
@@ -177,11 +193,21 @@ pub fn table(compared: &Compared, options: &Options) -> String {
         machine::summary()
     );
     for comparison in &compared.comparisons {
-        let mut table = Table::new(["", "transactions/s", "p50", "p99", "failed"]);
+        let mut table = Table::new(["", "transactions/s", "mean", "p50", "p99", "failed"]);
         for (name, sample) in &comparison.peers {
-            let latency = |share| time(sample.latency_us(share) * 1000);
-            let failed = format!("{:.1} %", sample.failed_share * 100.0);
-            table.row([name.clone(), grouped(sample.tps), latency(0.5), latency(0.99), failed]);
+            let mut row = |name: String, rate: f64, outcomes: &Outcomes| {
+                let latency = |share| time(outcomes.latency_us(share) * 1000);
+                let failed = format!("{:.1} %", outcomes.failed_share() * 100.0);
+                let mean = time(outcomes.mean_us() * 1000);
+                table.row([name, grouped(rate), mean, latency(0.5), latency(0.99), failed]);
+            };
+            let all = sample.all();
+            row(name.clone(), sample.tps, &all);
+            let kinds = (comparison.script.transactions)().into_iter().zip(&sample.by_transaction);
+            for (kind, outcomes) in kinds.filter(|(kind, _)| !kind.name.is_empty()) {
+                let share = outcomes.latencies_us.len() as f64 / all.latencies_us.len().max(1) as f64;
+                row(format!("  {}", kind.name), sample.tps * share, outcomes);
+            }
         }
         text += &format!("{}\n{table}", comparison.script.title);
         text += &match comparison.ratio() {

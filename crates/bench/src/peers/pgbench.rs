@@ -1,6 +1,6 @@
 //! pgbench as the client: the same for every peer.
 
-use super::script::Script;
+use super::script::{Script, Transaction};
 use crate::server_process::ServerProcess;
 use crate::temporary::TemporaryDirectory;
 use fabius::{Error, Result, SqlState};
@@ -27,17 +27,47 @@ pub struct Load {
 pub struct Sample {
     /// Transactions that committed, per second.
     pub tps: f64,
-    /// Transactions that failed, of all that were tried.
-    pub failed_share: f64,
+    /// What became of each of the script's transactions.
+    pub by_transaction: Vec<Outcomes>,
+}
+
+/// What became of transactions.
+#[derive(Clone, Debug, Default)]
+pub struct Outcomes {
+    /// Transactions that failed.
+    pub failures: usize,
     /// Latencies of those that committed, in microseconds, ascending.
     pub latencies_us: Vec<u64>,
 }
 
 impl Sample {
+    /// What became of all transactions.
+    pub fn all(&self) -> Outcomes {
+        let mut all = Outcomes::default();
+        for outcomes in &self.by_transaction {
+            all.failures += outcomes.failures;
+            all.latencies_us.extend(&outcomes.latencies_us);
+        }
+        all.latencies_us.sort_unstable();
+        all
+    }
+}
+
+impl Outcomes {
     /// The latency that this share of transactions stays below, in microseconds.
     pub fn latency_us(&self, share: f64) -> u64 {
         let last = self.latencies_us.len().saturating_sub(1);
         self.latencies_us.get((last as f64 * share).round() as usize).copied().unwrap_or(0)
+    }
+
+    /// The mean of the latencies, in microseconds.
+    pub fn mean_us(&self) -> u64 {
+        self.latencies_us.iter().sum::<u64>() / (self.latencies_us.len() as u64).max(1)
+    }
+
+    /// Transactions that failed, of all that were tried.
+    pub fn failed_share(&self) -> f64 {
+        self.failures as f64 / (self.failures + self.latencies_us.len()).max(1) as f64
     }
 }
 
@@ -96,40 +126,43 @@ pub fn set_up(pgbench: &Path, server: &ServerProcess, script: &Script, load: &Lo
 /// What pgbench says.
 pub fn measure(pgbench: &Path, server: &ServerProcess, script: &Script, load: &Load) -> Result<Sample> {
     let directory = TemporaryDirectory::new(None)?;
-    let file = directory.path().join("transaction.sql");
-    std::fs::write(&file, script.transaction.replace("{rows}", &load.rows.to_string()))
-        .map_err(|error| failed(&error))?;
     let mut command = to(pgbench, server);
     command.args(["-n", "-c", &load.clients.to_string(), "-j", &load.threads.to_string()]);
-    command.args(["-T", &load.seconds.to_string(), "-M", &load.protocol, "-f"]).arg(&file);
+    command.args(["-T", &load.seconds.to_string(), "-M", &load.protocol]);
+    let transactions = (script.transactions)();
+    for (at, Transaction { weight, text, .. }) in transactions.iter().enumerate() {
+        let name = format!("{at}.sql");
+        std::fs::write(directory.path().join(&name), text.replace("{rows}", &load.rows.to_string()))
+            .map_err(|error| failed(&error))?;
+        command.arg("-f").arg(format!("{name}@{weight}"));
+    }
     command.arg("-l").arg("--log-prefix=transactions").current_dir(directory.path());
     let said = run(&mut command, server)?;
-    let mut sample = Sample { tps: rate(&said)?, ..Sample::default() };
-    let mut failures = 0;
+    let mut by_transaction = vec![Outcomes::default(); transactions.len()];
     for entry in std::fs::read_dir(directory.path()).map_err(|error| failed(&error))?.flatten() {
         if entry.file_name().to_string_lossy().starts_with("transactions") {
             let log = std::fs::read_to_string(entry.path()).map_err(|error| failed(&error))?;
-            failures += latencies(&log, &mut sample.latencies_us);
+            read_log(&log, &mut by_transaction);
         }
     }
-    let tried = failures + sample.latencies_us.len();
-    sample.failed_share = failures as f64 / tried.max(1) as f64;
-    sample.latencies_us.sort_unstable();
-    Ok(sample)
+    by_transaction.iter_mut().for_each(|outcomes| outcomes.latencies_us.sort_unstable());
+    Ok(Sample { tps: rate(&said)?, by_transaction })
 }
 
-/// Takes in the latencies of a log of pgbench; how many transactions failed.
-fn latencies(log: &str, to: &mut Vec<u64>) -> usize {
-    // client, number, microseconds (or what went wrong), script, and when.
-    let fields = log.lines().filter_map(|line| line.split(' ').nth(2));
-    let mut failures = 0;
-    for field in fields {
-        match field.parse() {
-            Ok(latency) => to.push(latency),
-            Err(_) => failures += 1,
+/// Takes in what a log of pgbench says.
+fn read_log(log: &str, by_transaction: &mut [Outcomes]) {
+    for line in log.lines() {
+        // Client, number, microseconds (or what went wrong), which script, and when.
+        let mut fields = line.split(' ').skip(2);
+        let (Some(latency), Some(script)) = (fields.next(), fields.next()) else { continue };
+        let Some(outcomes) = script.parse().ok().and_then(|at: usize| by_transaction.get_mut(at)) else {
+            continue;
+        };
+        match latency.parse() {
+            Ok(latency) => outcomes.latencies_us.push(latency),
+            Err(_) => outcomes.failures += 1,
         }
     }
-    failures
 }
 
 fn rate(said: &str) -> Result<f64> {
@@ -180,11 +213,11 @@ mod tests {
         let said = "latency average = 1.2 ms\ntps = 2812.5 (without initial connection time)\n";
         assert_eq!(rate(said).unwrap(), 2812.5);
         assert!(rate("nothing").is_err());
-        let mut all = Vec::new();
-        assert_eq!(latencies("0 1 1500 0 17 3\n1 1 failed 0 17 4\n0 2 500 0 17 9\n", &mut all), 1);
-        all.sort_unstable();
-        let sample = Sample { latencies_us: all, ..Sample::default() };
-        assert_eq!((sample.latency_us(0.0), sample.latency_us(1.0)), (500, 1500));
-        assert_eq!(Sample::default().latency_us(0.5), 0);
+        let mut read = vec![Outcomes::default(); 2];
+        read_log("0 1 1500 0 17 3\n1 1 failed 0 17 4\n0 2 500 0 17 9\n1 2 70 1 17 9\n", &mut read);
+        let all = Sample { by_transaction: read.clone(), ..Sample::default() }.all();
+        assert_eq!((all.latency_us(0.0), all.latency_us(1.0), all.mean_us()), (70, 1500, 690));
+        assert_eq!((all.failed_share(), read[0].failures, &read[1].latencies_us[..]), (0.25, 1, &[70][..]));
+        assert_eq!((Outcomes::default().latency_us(0.5), Outcomes::default().mean_us()), (0, 0));
     }
 }

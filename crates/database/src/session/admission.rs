@@ -120,6 +120,12 @@ impl Admission {
         held.chain(gate.queue.waits()).collect()
     }
 
+    /// Whether anybody waits for the locks of others.
+    pub(crate) fn has_waits(&self) -> bool {
+        let gate = self.gate.lock();
+        !gate.held.is_empty() || gate.queue.waits().next().is_some()
+    }
+
     /// Who holds locks.
     pub(crate) fn locks(&self) -> Vec<Lock> {
         let gate = self.gate.lock();
@@ -142,6 +148,11 @@ impl Database {
     /// Who waits for the locks of whom.
     pub fn waits(&self) -> Vec<Wait> {
         self.sessions().admission.waits()
+    }
+
+    /// Whether anybody waits for the locks of others.
+    pub fn has_waits(&self) -> bool {
+        self.sessions().admission.has_waits()
     }
 
     /// Who holds condition locks.

@@ -16,6 +16,7 @@ mod simple;
 mod startup;
 mod values;
 
+use crate::admission::Place;
 use crate::metrics::Metrics;
 use crate::registry::Session;
 use crate::shared::Shared;
@@ -81,6 +82,8 @@ pub(crate) struct Client {
     session: Arc<Session>,
     shared: Arc<Shared>,
     extended: Extended,
+    /// The place of the transaction that is open, among those under way.
+    place: Option<Place>,
 }
 
 impl Client {

@@ -71,13 +71,32 @@ impl Client {
             if frame.kind == b'X' {
                 return Ok(());
             }
+            if let Some(place) = &self.place {
+                place.asked();
+            }
             let answered = unless_panicking(self.answer(&frame)).await;
             answered.unwrap_or_else(|panic| Err(self.panicked(&frame, &panic)))?;
+            self.keep_place().await?;
             let is_idle = self.extended.is_quiet() && self.sql.status() == TransactionStatus::Idle;
             if self.session.ending() > Ending::No && is_idle {
                 return Err(Failure::Fatal(shutdown()));
             }
         }
+    }
+
+    /// A transaction that goes over several messages has a place among those under way; a new one waits for it.
+    async fn keep_place(&mut self) -> Outcome {
+        match (self.sql.status(), &self.place) {
+            (TransactionStatus::Idle, _) => self.place = None,
+            (_, Some(place)) => place.answered(),
+            (_, None) if self.extended.is_quiet() => {
+                let database = self.sql.database().database();
+                let entered = self.shared.admission.enter(|| database.has_waits());
+                self.place = Some(unless_ending(&self.session, entered).await?);
+            }
+            (_, None) => {}
+        }
+        Ok(())
     }
 
     async fn answer(&mut self, frame: &Frame) -> Outcome {

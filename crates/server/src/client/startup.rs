@@ -33,7 +33,15 @@ impl Begun {
         shared.metrics.connections.increment(1.0);
         let (recall, session) = (self.sql.recall(), self.session.clone());
         recall.ask(move || attendance::over(&session));
-        Client { socket, recall, sql: self.sql, session: self.session, shared, extended: Extended::default() }
+        Client {
+            socket,
+            recall,
+            sql: self.sql,
+            session: self.session,
+            shared,
+            extended: Extended::default(),
+            place: None,
+        }
     }
 }
 

@@ -51,6 +51,9 @@ pub struct Configuration {
     pub history: Duration,
     /// Connections at most.
     pub max_connections: usize,
+    /// Transactions of several statements that go on at once while locks are waited for; four for each processor if
+    /// nothing is said.
+    pub transactions_at_once: Option<usize>,
     /// Of these, how many are kept for administrators.
     pub reserved_connections: usize,
     /// Users who may take a reserved connection.
@@ -110,6 +113,7 @@ impl Default for Configuration {
             checkpoint_log_bytes: 1 << 30,
             history: Duration::ZERO,
             max_connections: 1000,
+            transactions_at_once: None,
             reserved_connections: 3,
             administrators: vec!["postgres".into(), "fabius".into()],
             users: None,

@@ -91,6 +91,14 @@ fn workers(text: &str) -> Result<Option<usize>> {
     }
 }
 
+fn at_once(text: &str) -> Result<Option<usize>> {
+    match (text, text.parse()) {
+        ("auto", _) => Ok(None),
+        (_, Ok(count @ 1..)) => Ok(Some(count)),
+        _ => Err(refused("auto, or a whole number from 1; as many as max_connections for no bound")),
+    }
+}
+
 fn truth(text: &str) -> Result<bool> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "on" | "yes" | "1" => Ok(true),
@@ -148,6 +156,8 @@ settings! {
     history "TIME" "How far back reads of the past reach (fabius.as_of); 0 for nowhere",
         time, |time| format_time(*time);
     max_connections "N" "Connections at most", count, ToString::to_string;
+    transactions_at_once "N" "Transactions of several statements that go on at once while locks are waited for; others wait at their BEGIN; auto for four for each processor",
+        at_once, |places: &Option<usize>| places.map_or("auto".into(), |count| count.to_string());
     reserved_connections "N" "How many of these are kept for administrators", count, ToString::to_string;
     administrators "NAMES" "Users who may take a reserved connection, separated by commas",
         |text| Ok(text.split(',').map(|name| name.trim().to_string()).filter(|name| !name.is_empty()).collect()),
