@@ -112,7 +112,7 @@ pub const KNOWN: &[Known] = &[
     },
     Known {
         what: "which error is told of a statement that has several",
-        why: "its parts are looked at in another order",
+        why: "its parts are looked at in another order; that it has both is shown by leaving out parts of it",
         how: How::Tolerated,
     },
     Known {

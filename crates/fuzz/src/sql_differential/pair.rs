@@ -52,9 +52,9 @@ impl Other {
 /// What one statement has come to on both.
 #[derive(Clone, Debug)]
 pub enum Verdict {
-    /// They agree; whether it was done, or refused by both.
+    /// They agree: it was done, or refused by both; the SQLSTATE of PostgreSQL then.
     Same {
-        is_done: bool,
+        refusal: Option<String>,
     },
     /// Fabius does not have it.
     NotSupported(String),
@@ -237,7 +237,8 @@ impl Pair {
                 Verdict::Different(Box::new(Differs { difference: Difference::Table, expected, got }))
             }
             Some(difference) => Verdict::Different(Box::new(Differs { difference, expected, got })),
-            None => Verdict::Same { is_done: got.shown().is_some() },
+            None if got.shown().is_some() => Verdict::Same { refusal: None },
+            None => Verdict::Same { refusal: Some(expected.state().unwrap_or_default().to_string()) },
         }
     }
 
