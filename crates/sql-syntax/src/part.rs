@@ -36,6 +36,16 @@ pub fn column(relation: &str, name: &str) -> ast::Expr {
     ast::Expr::CompoundIdentifier(vec![quoted(relation), quoted(name)])
 }
 
+/// `left op right`
+pub fn binary(left: ast::Expr, op: ast::BinaryOperator, right: ast::Expr) -> ast::Expr {
+    ast::Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
+}
+
+/// The parameter of a place, counted from 0.
+pub fn parameter(at: usize) -> ast::Expr {
+    ast::Expr::Value(ast::Value::Placeholder(format!("${}", at + 1)).into())
+}
+
 /// `value AS "name"`
 pub fn named(expr: ast::Expr, name: &str) -> ast::SelectItem {
     ast::SelectItem::ExprWithAlias { expr, alias: quoted(name) }

@@ -150,7 +150,7 @@ impl Connection {
     }
 
     /// Finds how it runs by a catalog, on a thread of its own if that may take long.
-    async fn plan_by(
+    pub(super) async fn plan_by(
         &mut self,
         catalog: &Arc<Catalog>,
         command: &Arc<Command>,

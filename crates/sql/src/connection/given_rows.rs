@@ -2,12 +2,11 @@
 
 use super::held_rows::HeldRows;
 use fabius_sql_meaning::output::OutputColumn;
-use fabius_sql_meaning::text_format::{self, TextStyle};
 use fabius_sql_syntax::part;
-use fabius_sql_syntax::written::quoted;
 use fabius_value::{Result, Value};
 use sqlparser::ast;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -35,29 +34,14 @@ pub(super) fn next_number() -> u64 {
     LAST.fetch_add(1, Relaxed)
 }
 
-/// A value as a literal of its column's type.
-pub(super) fn literal(value: &Value, column: &OutputColumn) -> String {
-    let text = match text_format::text(value, &column.sql_type, &TextStyle::default()) {
-        Some(text) => format!("'{}'", text.replace('\'', "''")),
-        None => "NULL".to_string(),
-    };
-    format!("CAST({text} AS {})", column.sql_type.written())
-}
-
-/// Rows as a query; all values are literals.
-pub(super) fn query_of(columns: &[OutputColumn], rows: &[Vec<Value>]) -> Result<ast::Query> {
-    let row = |row: &[Value]| {
-        let values = row.iter().zip(columns).map(|(value, column)| literal(value, column));
-        values.collect::<Vec<_>>().join(", ")
-    };
-    let nulls = vec![Value::Null; columns.len()];
-    let all: Vec<String> = match rows {
-        [] => vec![row(&nulls)],
-        rows => rows.iter().map(|values| row(values)).collect(),
-    };
-    let names: Vec<String> = columns.iter().map(|column| quoted(&column.name)).collect();
-    let condition = if rows.is_empty() { " WHERE false" } else { "" };
-    let text =
-        format!("SELECT * FROM (VALUES ({})) AS part ({}){condition}", all.join("), ("), names.join(", "));
-    part::query(&text)
+/// The rows of a number, which have these columns, as a query of some of them.
+pub(super) fn query_of(number: u64, columns: &[OutputColumn], shown: Range<usize>) -> Result<ast::Query> {
+    let types: Vec<String> = columns.iter().map(|column| column.sql_type.written()).collect();
+    let relation = part::given(number, types.iter().map(String::as_str))?;
+    let own = columns.iter().enumerate().skip(shown.start).take(shown.len());
+    let items = own.map(|(at, column)| {
+        let value = ast::Expr::Identifier(part::quoted(&part::given_column(at)));
+        part::named(value, &column.name)
+    });
+    part::select(None, items.collect(), vec![part::alone(relation)], None)
 }

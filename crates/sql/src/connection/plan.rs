@@ -115,21 +115,38 @@ pub(super) enum How {
     /// It is a query that skips.
     Query(Box<Choice>),
     /// Queries within it skip.
-    Within(Box<ast::Statement>),
+    Within(Box<Filled>),
 }
 
 /// A query that skips rows, taken apart.
 pub(super) struct Choice {
-    /// Keys of the rows in their order: `SELECT key ...`, without a limit.
-    pub(super) candidates: String,
+    /// Keys of the rows in their order; how many at most is behind the statement's own parameters, if there is a bound.
+    pub(super) candidates: Arc<Plan>,
     /// The query for one row; the key is behind the statement's own parameters.
-    pub(super) row: String,
-    /// The types of the statement's own parameters, and those of the key.
-    pub(super) types: Vec<SqlType>,
-    /// How many are the statement's own.
-    pub(super) own: usize,
+    pub(super) row: Arc<Plan>,
     /// `SELECT limit, offset`
-    pub(super) bounds: Option<String>,
+    pub(super) bounds: Option<Arc<Plan>>,
+}
+
+/// A statement within which queries skip rows. They run first.
+pub(super) struct Filled {
+    /// The queries in their order, and what their rows are to the statement.
+    pub(super) queries: Vec<(Part, Rows)>,
+    pub(super) statement: ast::Statement,
+    pub(super) text: String,
+    /// How the statement runs with their rows, by how many there are in lists.
+    pub(super) plans: Mutex<HashMap<Vec<usize>, Arc<Plan>>>,
+}
+
+/// What rows that were found before are to a statement.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rows {
+    /// `(SELECT ...)`: a parameter.
+    Value,
+    /// `IN (SELECT ...)`: parameters.
+    List,
+    /// `FROM (SELECT ...)`, `WITH`: a relation.
+    Relation,
 }
 
 /// What a statement's arguments are made of.

@@ -122,7 +122,7 @@ impl Plan {
                 &waits
             }
             (true, _) => {
-                return Plan::of_skip_locked(database, catalog, statement, given, session);
+                return Plan::of_skip_locked(database, catalog, (statement, text), given, session);
             }
         };
         if has_writes(statement) {

@@ -26,7 +26,7 @@ use fabius_sql_syntax::part;
 use fabius_value::{Error, Result, SqlState, Value};
 use sqlparser::ast;
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 /// A statement with `RETURNING` as a query of the rows that it returns: `INSERT INTO t ... RETURNING f(a)` is `WITH
@@ -216,17 +216,10 @@ impl Planning<'_> {
         Ok(columns)
     }
 
-    /// Rows that the last part gives, as a query of so many columns behind some that are passed over.
-    fn given(&self, columns: &[OutputColumn], passed_over: usize, count: usize) -> Result<ast::Query> {
+    /// Some columns of the rows that the last part gives, as a query.
+    fn given(&self, columns: &[OutputColumn], shown: Range<usize>) -> Result<ast::Query> {
         let number = self.parts.last().map_or(0, |part| part.number);
-        let types: Vec<String> = columns.iter().map(|column| column.sql_type.written()).collect();
-        let relation = part::given(number, types.iter().map(String::as_str))?;
-        let own = columns.iter().enumerate().skip(passed_over).take(count);
-        let items = own.map(|(at, column)| {
-            let value = ast::Expr::Identifier(part::quoted(&part::given_column(at)));
-            part::named(value, &column.name)
-        });
-        part::select(None, items.collect(), vec![part::alone(relation)], None)
+        given_rows::query_of(number, columns, shown)
     }
 }
 
@@ -295,10 +288,10 @@ impl Plan {
             let keys = target.as_ref().map_or(0, written_rows::Target::keys);
             let own = given.len().saturating_sub(keys);
             if let Some(target) = target.as_ref().filter(|_| keys > 0) {
-                planning.left.push((target.table.clone(), planning.given(&given, own, keys)?));
+                planning.left.push((target.table.clone(), planning.given(&given, own..own + keys)?));
             }
             if own > 0 {
-                *common.query = planning.given(&given, 0, own)?;
+                *common.query = planning.given(&given, 0..own)?;
                 before.push(common);
             }
         }

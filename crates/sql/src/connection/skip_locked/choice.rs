@@ -1,18 +1,18 @@
 //! A query that skips: candidates, then each by its key.
 
-use super::super::plan::Choice;
+use super::super::plan::{Choice, Given, Plan};
 use super::super::{Connection, Response};
 use super::not_supported;
 use fabius::Transaction;
 use fabius_sql_meaning::catalog::{Catalog, ROW_NUMBER, folded};
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_program::bind::is_aggregated;
-use fabius_sql_syntax::tokens::Tokens;
-use fabius_sql_syntax::written::{quoted, written};
+use fabius_sql_syntax::part;
 use fabius_value::{Error, Result, SqlState, Value};
 use futures::TryStreamExt;
 use sqlparser::ast;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Candidates that are looked at beyond those that are wanted: so many others may be at work before more are looked at.
 const SPARE: i64 = 15;
@@ -21,65 +21,80 @@ const SPARE: i64 = 15;
 const GROWTH: i64 = 8;
 
 impl Choice {
-    pub(super) fn of(catalog: &Catalog, query: &ast::Query, own: &[SqlType]) -> Result<Choice> {
+    /// Takes a query apart that has these parameters; `plan` says how one with more of them runs.
+    pub(super) fn of(
+        catalog: &Catalog,
+        query: &ast::Query,
+        own: &[SqlType],
+        plan: &dyn Fn(ast::Query, Vec<SqlType>) -> Result<Arc<Plan>>,
+    ) -> Result<Choice> {
         let ast::SetExpr::Select(select) = query.body.as_ref() else {
             return Err(not_supported("SKIP LOCKED with UNION, INTERSECT, EXCEPT or VALUES"));
         };
         if is_aggregated(select) || select.distinct.is_some() {
             return Err(not_supported("SKIP LOCKED with GROUP BY, DISTINCT or aggregates"));
         }
-        let wanted: Vec<String> =
-            query.locks.iter().filter_map(|lock| lock.of.as_ref()).map(last_name).collect();
-        let (mut keys, mut types) = (Vec::new(), own.to_vec());
-        for factor in factors(select) {
-            let ast::TableFactor::Table { name, alias, .. } = factor else { continue };
-            let called = alias.as_ref().map_or_else(|| last_name(name), |alias| folded(&alias.name));
-            if !wanted.is_empty() && !wanted.contains(&called) {
-                continue;
-            }
-            let table = catalog.table(name)?;
-            match &table.primary_key {
-                Some(key) => {
-                    for column in &key.columns {
-                        keys.push(format!("{}.{}", quoted(&called), quoted(column)));
-                        types.extend(table.column(column).map(|column| column.sql_type.clone()));
-                    }
-                }
-                None => {
-                    keys.push(format!("{}.{}", quoted(&called), quoted(ROW_NUMBER)));
-                    types.push(SqlType::BigInt);
-                }
-            }
+        let (keys, key_types): (Vec<_>, Vec<_>) = keys(catalog, query, select)?.into_iter().unzip();
+        let shown = keys.iter().cloned().map(ast::SelectItem::UnnamedExpr).collect();
+        let condition = select.selection.as_ref();
+        let mut candidates = part::select(query.with.as_ref(), shown, select.from.clone(), condition)?;
+        candidates.order_by = order_by(query, select)?;
+        let bounds = bounds(query)?;
+        if bounds.is_some() {
+            let limit = Some(part::parameter(own.len()));
+            candidates.limit_clause =
+                Some(ast::LimitClause::LimitOffset { limit, offset: None, limit_by: Vec::new() });
         }
-        if keys.is_empty() {
-            return Err(not_supported("SKIP LOCKED of other than tables"));
-        }
-        let mut candidates = query.clone();
-        let order = order_by(&mut candidates, select)?;
-        let from: Vec<String> = select.from.iter().map(written).collect();
-        let condition =
-            select.selection.as_ref().map_or_else(String::new, |all| format!(" WHERE {}", written(all)));
-        let with = query.with.as_ref().map_or_else(String::new, |with| format!("{} ", written(with)));
-        let candidates =
-            format!("{with}SELECT {} FROM {}{condition}{order}", keys.join(", "), from.join(", "));
 
-        let key = keys.iter().enumerate().map(|(at, key)| format!("{key} = ${}", own.len() + at + 1));
         let mut row = query.clone();
         (row.order_by, row.limit_clause, row.fetch) = (None, None, None);
         row.locks.iter_mut().for_each(|lock| lock.nonblock = Some(ast::NonBlock::Nowait));
         if let ast::SetExpr::Select(select) = row.body.as_mut() {
-            let key = Tokens::of(&key.collect::<Vec<_>>().join(" AND "))?.read(|p| p.parse_expr())?;
-            select.selection = Some(match select.selection.take() {
-                None => key,
-                Some(condition) => ast::Expr::BinaryOp {
-                    left: Box::new(ast::Expr::Nested(Box::new(condition))),
-                    op: ast::BinaryOperator::And,
-                    right: Box::new(key),
-                },
-            });
+            for (at, key) in keys.into_iter().enumerate() {
+                let is_this = part::binary(key, ast::BinaryOperator::Eq, part::parameter(own.len() + at));
+                select.selection = Some(match select.selection.take() {
+                    None => is_this,
+                    Some(condition) => {
+                        let condition = ast::Expr::Nested(Box::new(condition));
+                        part::binary(condition, ast::BinaryOperator::And, is_this)
+                    }
+                });
+            }
         }
-        Ok(Choice { candidates, row: written(&row), types, own: own.len(), bounds: bounds(query)? })
+        let and = |more: &[SqlType]| [own, more].concat();
+        let most = if bounds.is_some() { and(&[SqlType::BigInt]) } else { and(&[]) };
+        Ok(Choice {
+            candidates: plan(candidates, most)?,
+            row: plan(row, and(&key_types))?,
+            bounds: bounds.map(|bounds| plan(bounds, and(&[]))).transpose()?,
+        })
     }
+}
+
+/// The keys of the rows that a query locks, and their types.
+fn keys(catalog: &Catalog, query: &ast::Query, select: &ast::Select) -> Result<Vec<(ast::Expr, SqlType)>> {
+    let wanted: Vec<String> = query.locks.iter().filter_map(|lock| lock.of.as_ref()).map(last_name).collect();
+    let mut keys = Vec::new();
+    for factor in factors(select) {
+        let ast::TableFactor::Table { name, alias, .. } = factor else { continue };
+        let called = alias.as_ref().map_or_else(|| last_name(name), |alias| folded(&alias.name));
+        if !wanted.is_empty() && !wanted.contains(&called) {
+            continue;
+        }
+        let table = catalog.table(name)?;
+        match &table.primary_key {
+            Some(key) => {
+                let columns = key.columns.iter().filter_map(|name| table.column(name));
+                let own = columns.map(|key| (part::column(&called, &key.name), key.sql_type.clone()));
+                keys.extend(own);
+            }
+            None => keys.push((part::column(&called, ROW_NUMBER), SqlType::BigInt)),
+        }
+    }
+    if keys.is_empty() {
+        return Err(not_supported("SKIP LOCKED of other than tables"));
+    }
+    Ok(keys)
 }
 
 fn last_name(name: &ast::ObjectName) -> String {
@@ -94,8 +109,8 @@ fn factors(select: &ast::Select) -> impl Iterator<Item = &ast::TableFactor> {
 }
 
 /// The order of a query for one that shows other columns: places and names of its columns are what they stand for.
-fn order_by(query: &mut ast::Query, select: &ast::Select) -> Result<String> {
-    let Some(order) = query.order_by.as_mut() else { return Ok(String::new()) };
+fn order_by(query: &ast::Query, select: &ast::Select) -> Result<Option<ast::OrderBy>> {
+    let Some(mut order) = query.order_by.clone() else { return Ok(None) };
     let ast::OrderByKind::Expressions(items) = &mut order.kind else {
         return Err(not_supported("ORDER BY ALL"));
     };
@@ -128,11 +143,11 @@ fn order_by(query: &mut ast::Query, select: &ast::Select) -> Result<String> {
             item.expr = expression.clone();
         }
     }
-    Ok(format!(" {}", written(order)))
+    Ok(Some(order))
 }
 
 /// `SELECT limit, offset`, unless there is neither.
-fn bounds(query: &ast::Query) -> Result<Option<String>> {
+fn bounds(query: &ast::Query) -> Result<Option<ast::Query>> {
     let (limit, offset) = match (&query.limit_clause, &query.fetch) {
         (None, None) => return Ok(None),
         (_, Some(fetch)) if fetch.with_ties || fetch.percent => {
@@ -141,15 +156,18 @@ fn bounds(query: &ast::Query) -> Result<Option<String>> {
         (Some(ast::LimitClause::OffsetCommaLimit { .. }), _) => {
             return Err(not_supported("LIMIT of two numbers"));
         }
-        (Some(ast::LimitClause::LimitOffset { limit, offset, .. }), fetch) => {
-            (limit.clone().or_else(|| fetched(fetch.as_ref())), offset.as_ref().map(|offset| &offset.value))
-        }
+        (Some(ast::LimitClause::LimitOffset { limit, offset, .. }), fetch) => (
+            limit.clone().or_else(|| fetched(fetch.as_ref())),
+            offset.as_ref().map(|offset| offset.value.clone()),
+        ),
         (None, fetch) => (fetched(fetch.as_ref()), None),
     };
-    let number =
-        |text: Option<String>| text.map_or("NULL".into(), |text| format!("CAST(({text}) AS bigint)"));
-    let (limit, offset) = (limit.as_ref().map(written), offset.map(written));
-    Ok(Some(format!("SELECT {}, {}", number(limit), number(offset))))
+    let number = |bound: Option<ast::Expr>| {
+        let bound = bound.unwrap_or_else(|| ast::Expr::Value(ast::Value::Null.into()));
+        part::cast(ast::Expr::Nested(Box::new(bound)), "bigint").map(ast::SelectItem::UnnamedExpr)
+    };
+    let shown = vec![number(limit)?, number(offset)?];
+    part::select(None, shown, Vec::new(), None).map(Some)
 }
 
 /// `FETCH FIRST ROW` is one.
@@ -160,12 +178,16 @@ fn fetched(fetch: Option<&ast::Fetch>) -> Option<ast::Expr> {
 
 impl Connection {
     /// The rows that a query gets.
-    pub(super) async fn choose(&mut self, choice: &Choice, parameters: &[Value]) -> Result<Vec<Vec<Value>>> {
-        let own = &choice.types[..choice.own];
+    pub(super) async fn choose(
+        &mut self,
+        catalog: &Arc<Catalog>,
+        choice: &Choice,
+        own: &[Value],
+    ) -> Result<Vec<Vec<Value>>> {
         let (limit, offset) = match &choice.bounds {
             None => (None, 0),
             Some(bounds) => {
-                let rows = self.look(bounds, own, parameters).await?;
+                let rows = self.look(catalog, bounds, own).await?;
                 let bound = |at: usize| rows.first().and_then(|row| row.get(at)).and_then(Value::as_integer);
                 (bound(0), bound(1).unwrap_or_default())
             }
@@ -180,13 +202,13 @@ impl Connection {
         let (mut rows, mut asked) = (Vec::new(), BTreeSet::new());
         let is_enough = |rows: &Vec<_>| wanted.is_some_and(|wanted| rows.len() as i64 >= wanted);
         while !is_enough(&rows) {
-            let bound = looked_at.map_or_else(String::new, |most| format!(" LIMIT {most}"));
-            let text = format!("{}{bound}", choice.candidates);
-            let candidates = self.look(&text, own, parameters).await?;
+            let most = choice.bounds.is_some().then(|| looked_at.map_or(Value::Null, Value::BigInt));
+            let parameters: Vec<Value> = own.iter().cloned().chain(most).collect();
+            let candidates = self.look(catalog, &choice.candidates, &parameters).await?;
             let is_all = looked_at.is_none_or(|most| (candidates.len() as i64) < most);
             for key in candidates {
                 if !is_enough(&rows) && asked.insert(format!("{key:?}")) {
-                    rows.extend(self.row_unless_locked(choice, parameters, key).await?);
+                    rows.extend(self.row_unless_locked(catalog, &choice.row, [own, &key].concat()).await?);
                 }
             }
             if is_all {
@@ -200,13 +222,12 @@ impl Connection {
     /// The rows of one key, which are locked then; none if somebody else has locked it.
     async fn row_unless_locked(
         &mut self,
-        choice: &Choice,
-        parameters: &[Value],
-        key: Vec<Value>,
+        catalog: &Arc<Catalog>,
+        row: &Plan,
+        parameters: Vec<Value>,
     ) -> Result<Vec<Vec<Value>>> {
         let point = self.point().await;
-        let parameters: Vec<Value> = parameters.iter().cloned().chain(key).collect();
-        let rows = match self.rows_of_text(&choice.row, &choice.types, &parameters).await {
+        let rows = match self.rows_by(catalog, row, &parameters).await {
             Err(error) if error.state() == SqlState::LOCK_NOT_AVAILABLE => Vec::new(),
             rows => rows?,
         };
@@ -217,24 +238,28 @@ impl Connection {
     }
 
     /// The rows of a query that is not held: the transaction does not depend on them.
-    async fn look(&mut self, text: &str, types: &[SqlType], parameters: &[Value]) -> Result<Vec<Vec<Value>>> {
+    async fn look(
+        &mut self,
+        catalog: &Arc<Catalog>,
+        plan: &Plan,
+        parameters: &[Value],
+    ) -> Result<Vec<Vec<Value>>> {
         let point = self.point().await;
         self.manner.is_looking = true;
-        let rows = self.rows_of_text(text, types, parameters).await;
+        let rows = self.rows_by(catalog, plan, parameters).await;
         self.manner.is_looking = false;
         self.forget_since(point).await;
         rows
     }
 
-    async fn rows_of_text(
+    async fn rows_by(
         &mut self,
-        text: &str,
-        types: &[SqlType],
+        catalog: &Arc<Catalog>,
+        plan: &Plan,
         parameters: &[Value],
     ) -> Result<Vec<Vec<Value>>> {
-        let prepared = Box::pin(self.prepare(text, types)).await?;
-        let count = prepared.parameters.len().min(parameters.len());
-        match Box::pin(self.answer(&prepared, &parameters[..count])).await? {
+        let given = Given { parameters, ..Given::default() };
+        match Box::pin(self.perform(catalog, plan, given)).await? {
             Response::Rows { rows, .. } => rows.try_collect().await,
             _ => Ok(Vec::new()),
         }

@@ -1,10 +1,7 @@
 //! Queries that skip within a statement, and their rows in their places.
 
-use super::super::given_rows::{literal, query_of};
-use fabius_sql_meaning::output::OutputColumn;
-use fabius_sql_meaning::sql_type::SqlType;
-use fabius_sql_syntax::tokens::Tokens;
-use fabius_value::{Error, Result, SqlState, Value};
+use super::super::plan::Rows;
+use fabius_value::{Error, Result};
 use sqlparser::ast;
 use std::ops::ControlFlow;
 
@@ -44,46 +41,32 @@ pub(in crate::connection) fn waiting(statement: &ast::Statement) -> ast::Stateme
     statement
 }
 
-/// The rows of a query.
-pub(super) type Found = (Vec<OutputColumn>, Vec<Vec<Value>>);
-
-/// Goes to the queries of a statement that skip, in their order; those whose rows are there become these rows, the
-/// next is taken out.
-struct Filling<'f> {
-    found: std::slice::Iter<'f, Found>,
-    next: Option<ast::Query>,
+/// What stands in a statement where a query that skips did.
+pub(super) enum Instead {
+    /// One value, or the values of a list.
+    Values(Vec<ast::Expr>),
+    /// A query that does not skip.
+    Query(Box<ast::Query>),
 }
 
-impl Filling<'_> {
-    /// The rows of a query, unless it is the next to be run.
-    fn of(&mut self, query: &ast::Query) -> Option<&Found> {
-        let found = self.found.next();
-        if found.is_none() && self.next.is_none() {
-            self.next = Some(query.clone());
-        }
-        found
-    }
+/// Goes to the queries of a statement that skip, in their order, but not into them.
+struct Filling<F>(F);
 
+impl<F: FnMut(ast::Query, Rows) -> Result<Instead>> Filling<F> {
     fn fill(&mut self, expression: &mut ast::Expr) -> Result<()> {
+        let Filling(instead) = self;
         match expression {
             ast::Expr::Subquery(query) if skips(query) => {
-                wait_instead(query);
-                let Some((columns, rows)) = self.of(&query.clone()) else { return Ok(()) };
-                if rows.len() > 1 {
-                    let message = "more than one row returned by a subquery used as an expression";
-                    return Err(Error::new(SqlState(*b"21000"), message));
-                }
-                if let [column] = columns.as_slice() {
-                    let value = rows.first().and_then(|row| row.first()).unwrap_or(&Value::Null);
-                    *expression = value_of(value, column)?;
+                if let Instead::Values(values) = instead(*query.clone(), Rows::Value)? {
+                    *expression =
+                        values.into_iter().next().unwrap_or(ast::Expr::Value(ast::Value::Null.into()));
                 }
             }
-            ast::Expr::InSubquery { expr, subquery, negated } if skips(subquery) => {
-                wait_instead(subquery);
-                let Some((columns, rows)) = self.of(&subquery.clone()) else { return Ok(()) };
-                let [column] = columns.as_slice() else { return Ok(()) };
-                let values = rows.iter().filter_map(|row| row.first());
-                let list = values.map(|value| value_of(value, column)).collect::<Result<Vec<_>>>()?;
+            // Of several columns it is a relation.
+            ast::Expr::InSubquery { expr, subquery, negated }
+                if skips(subquery) && !matches!(**expr, ast::Expr::Tuple(_)) =>
+            {
+                let Instead::Values(list) = instead(*subquery.clone(), Rows::List)? else { return Ok(()) };
                 *expression = match list.is_empty() {
                     true => ast::Expr::Value(ast::Value::Boolean(*negated).into()),
                     false => ast::Expr::InList { expr: expr.clone(), list, negated: *negated },
@@ -104,7 +87,7 @@ impl Filling<'_> {
     }
 }
 
-impl ast::VisitorMut for Filling<'_> {
+impl<F: FnMut(ast::Query, Rows) -> Result<Instead>> ast::VisitorMut for Filling<F> {
     type Break = Error;
 
     fn pre_visit_expr(&mut self, expression: &mut ast::Expr) -> ControlFlow<Error> {
@@ -115,13 +98,10 @@ impl ast::VisitorMut for Filling<'_> {
     }
 
     fn pre_visit_query(&mut self, query: &mut ast::Query) -> ControlFlow<Error> {
-        if !skips(query) {
-            return ControlFlow::Continue(());
-        }
-        wait_instead(query);
-        if let Some((columns, rows)) = self.of(&query.clone()) {
-            match query_of(columns, rows) {
-                Ok(rows) => *query = rows,
+        if skips(query) {
+            match (self.0)(query.clone(), Rows::Relation) {
+                Ok(Instead::Query(other)) => *query = *other,
+                Ok(Instead::Values(_)) => {}
                 Err(error) => return ControlFlow::Break(error),
             }
         }
@@ -129,36 +109,17 @@ impl ast::VisitorMut for Filling<'_> {
     }
 }
 
-/// A value as an expression of its column's type.
-fn value_of(value: &Value, column: &OutputColumn) -> Result<ast::Expr> {
-    let text = match (value, &column.sql_type) {
-        // As they are written mostly, so that statements that differ in them only share a plan.
-        (Value::Int(_) | Value::BigInt(_), SqlType::Int | SqlType::BigInt)
-            if value.as_integer().is_some_and(|value| value >= 0) =>
-        {
-            value.as_integer().unwrap_or_default().to_string()
-        }
-        _ => literal(value, column),
-    };
-    Tokens::of(&text)?.read(|parser| parser.parse_expr())
-}
-
-/// A statement with the rows of the first queries that skip in their places; the query that is the next.
+/// A statement with something else in the places of its queries that skip.
+///
+/// # Errors
+/// What `instead` says.
 pub(super) fn filled(
     statement: &ast::Statement,
-    found: &[Found],
-) -> Result<(ast::Statement, Option<ast::Query>)> {
+    instead: impl FnMut(ast::Query, Rows) -> Result<Instead>,
+) -> Result<ast::Statement> {
     let mut statement = statement.clone();
-    let mut filling = Filling { found: found.iter(), next: None };
-    match ast::VisitMut::visit(&mut statement, &mut filling) {
+    match ast::VisitMut::visit(&mut statement, &mut Filling(instead)) {
         ControlFlow::Break(error) => Err(error),
-        ControlFlow::Continue(()) => {
-            // What was taken out of it to be run skips, as it did.
-            let next = filling.next.map(|mut query| {
-                query.locks.iter_mut().for_each(|lock| lock.nonblock = Some(ast::NonBlock::SkipLocked));
-                query
-            });
-            Ok((statement, next))
-        }
+        ControlFlow::Continue(()) => Ok(statement),
     }
 }
