@@ -329,7 +329,7 @@ impl<'a> Binder<'a> {
                 });
             }
             if let Some(order) = from.order.as_ref().filter(|order| order.relation == at) {
-                let best = ways.first().map_or(0, |way| way.score);
+                let best = score(&ways);
                 let ordered = ways.iter().filter(|way| gives(way, order)).map(|way| way.score).max();
                 // The order is free where an index gives it that finds as few rows; to stop at a limit it is
                 // worth more than a range.
@@ -343,8 +343,15 @@ impl<'a> Binder<'a> {
             if from.first == Some(at) {
                 return Ok((at, ways));
             }
-            let score = |ways: &[Access]| ways.first().map_or(0, |way| way.score);
-            if best.as_ref().is_none_or(|(_, so_far)| score(&ways) > score(so_far)) {
+            let is_better = match &best {
+                None => true,
+                Some((_, so_far)) if score(&ways) != score(so_far) => score(&ways) > score(so_far),
+                Some((other, _)) => {
+                    let leads_to = |at: usize| self.best_behind(&relations, from, reached | 1 << at);
+                    leads_to(at) > leads_to(*other)
+                }
+            };
+            if is_better {
                 best = Some((at, ways));
             }
         }
@@ -352,6 +359,19 @@ impl<'a> Binder<'a> {
             Some(best) => Ok(best),
             None => beyond("a join whose conditions come too late"),
         }
+    }
+
+    /// How good the best way is to a relation that is reached later, once some are.
+    fn best_behind(&self, relations: &[Relation], from: &From, reached: u64) -> u32 {
+        let waiting = relations
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| reached & 1 << at == 0 && from.outer[*at].is_none());
+        let scores = waiting.filter_map(|(at, relation)| {
+            let says = self.says(at, relations, &from.conditions, reached);
+            Some(score(&ways(relation.table.as_ref()?, &says, self.lifts)))
+        });
+        scores.max().unwrap_or(0)
     }
 
     fn reach_inner(
@@ -580,6 +600,11 @@ pub(super) enum Joined {
     Inner(Option<Expr>),
     /// `LEFT JOIN`.
     Outer(Option<Expr>),
+}
+
+/// How good the best of some ways is.
+fn score(ways: &[Access]) -> u32 {
+    ways.first().map_or(0, |way| way.score)
 }
 
 /// Whether a way gives rows in an order.

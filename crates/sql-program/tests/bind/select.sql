@@ -119,6 +119,19 @@ procedure statement() -> list of (c1: bigint) {
     return result_1
 }
 
+> SELECT t.id, o.number FROM t JOIN orders o ON t.id = o.number
+
+procedure statement() -> list of (c1: int, c2: bigint) {
+    var result_1: list of (c1: int, c2: bigint) = []
+    for row_4 in orders {
+        let key_5: int null = if row_4.number between -2147483648 and 2147483647 then row_4.number::int else null::int
+        if exists t[key_5] {
+            append result_1 (t[key_5].id, row_4.number)
+        }
+    }
+    return result_1
+}
+
 > SELECT o.number, s.price FROM orders o JOIN stock s ON s.id = o.item WHERE o.shop = 1
 
 procedure statement(p1: int) -> list of (c1: bigint, c2: numeric(12, 2)) {
