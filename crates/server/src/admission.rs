@@ -8,6 +8,7 @@
 //! A place is kept by going on: who sends nothing for [`STILL`], or waits or computes for [`LONG`], loses it and goes
 //! on without. So nobody waits for a client that thinks, nor for a lock that such a client holds.
 
+use metrics::Counter;
 use parking_lot::Mutex;
 use std::pin::pin;
 use std::sync::Arc;
@@ -29,24 +30,23 @@ const LONG: Duration = Duration::from_millis(20);
 const LOOK: Duration = Duration::from_millis(1);
 
 /// The places, and who waits for one.
-#[derive(Debug)]
 pub(crate) struct Admission {
     free: Arc<Semaphore>,
     /// Who has a place. It is free when its entry is gone.
     held: Mutex<Vec<Held>>,
+    /// How many transactions have waited.
+    held_back: Counter,
     began: Instant,
     /// When it was looked last for places that are not used any more, in microseconds.
     looked: AtomicU64,
 }
 
-#[derive(Debug)]
 struct Held {
     until: Arc<AtomicU64>,
     _permit: OwnedSemaphorePermit,
 }
 
 /// A transaction that is under way. Its place is free when this is dropped.
-#[derive(Debug)]
 pub(crate) struct Place {
     admission: Arc<Admission>,
     /// Until when the place is kept, in microseconds.
@@ -55,12 +55,13 @@ pub(crate) struct Place {
 
 impl Admission {
     /// With so many places; without a number, four for each processor.
-    pub(crate) fn new(places: Option<usize>) -> Admission {
+    pub(crate) fn new(places: Option<usize>, held_back: Counter) -> Admission {
         let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
         let places = places.unwrap_or(FOR_EACH_PROCESSOR * processors).min(Semaphore::MAX_PERMITS);
         Admission {
             free: Arc::new(Semaphore::new(places)),
             held: Mutex::default(),
+            held_back,
             began: Instant::now(),
             looked: AtomicU64::new(0),
         }
@@ -80,8 +81,11 @@ impl Admission {
     }
 
     async fn wait(&self, locks_are_waited_for: impl Fn() -> bool) -> Option<OwnedSemaphorePermit> {
-        let mut permit = pin!(self.free.clone().acquire_owned());
+        let (mut permit, mut has_waited) = (pin!(self.free.clone().acquire_owned()), false);
         while locks_are_waited_for() {
+            if !std::mem::replace(&mut has_waited, true) {
+                self.held_back.increment(1);
+            }
             match timeout(LOOK, permit.as_mut()).await {
                 Ok(permit) => return permit.ok(),
                 Err(_) => self.take_back(),
@@ -145,7 +149,7 @@ mod tests {
     #[test]
     fn a_place_is_waited_for_while_locks_are() {
         runtime().block_on(async {
-            let admission = Arc::new(Admission::new(Some(1)));
+            let admission = Arc::new(Admission::new(Some(1), Counter::noop()));
             let first = admission.enter(|| true).await;
             first.asked();
             assert!(!is_let_in(&admission, true, LONG / 4).await);
@@ -159,7 +163,7 @@ mod tests {
     #[test]
     fn who_stands_still_loses_the_place() {
         runtime().block_on(async {
-            let admission = Arc::new(Admission::new(Some(1)));
+            let admission = Arc::new(Admission::new(Some(1), Counter::noop()));
             let thinks = admission.enter(|| true).await;
             thinks.answered();
             let second = admission.enter(|| true).await;
@@ -183,7 +187,7 @@ mod tests {
     #[test]
     fn nobody_waits_for_ever() {
         runtime().block_on(async {
-            let admission = Arc::new(Admission::new(Some(8)));
+            let admission = Arc::new(Admission::new(Some(8), Counter::noop()));
             let all = (0..300).map(|_| admission.enter(|| true));
             assert_eq!(futures::future::join_all(all).await.len(), 300);
         });

@@ -42,6 +42,8 @@ pub struct Metrics {
     pub accepted: Counter,
     /// Connections that were turned away because there were too many.
     pub rejected: Counter,
+    /// Transactions that waited at their `BEGIN`.
+    pub held_back: Counter,
 }
 
 impl Default for Metrics {
@@ -61,11 +63,12 @@ impl Default for Metrics {
                 gauge!("fabius_connections"),
                 counter!("fabius_connections_accepted_total"),
                 counter!("fabius_connections_rejected_total"),
+                counter!("fabius_transactions_held_back_total"),
             )
         });
-        let (kinds, connections, accepted, rejected) = made;
+        let (kinds, connections, accepted, rejected, held_back) = made;
         let errors = Mutex::default();
-        Metrics { recorder, handle, kinds, errors, connections, accepted, rejected }
+        Metrics { recorder, handle, kinds, errors, connections, accepted, rejected, held_back }
     }
 }
 
@@ -73,6 +76,10 @@ fn describe() {
     describe_gauge!("fabius_connections", "Sessions that are open");
     describe_counter!("fabius_connections_accepted_total", "Connections that came");
     describe_counter!("fabius_connections_rejected_total", "Connections turned away: too many");
+    describe_counter!(
+        "fabius_transactions_held_back_total",
+        "Transactions that waited at their BEGIN while locks were waited for"
+    );
     describe_counter!("fabius_statements_total", "Statements that were done, by kind");
     describe_histogram!("fabius_statement_duration_seconds", "How long statements took, by kind");
     describe_counter!("fabius_errors_total", "Statements that failed, by SQLSTATE");

@@ -135,12 +135,14 @@ impl Server {
         let http_listener = http_place.map(Place::listen).transpose()?;
         let address = listener.local_addr().unwrap_or(configuration.listen);
         let http_address = http_listener.as_ref().and_then(|listener| listener.local_addr().ok());
-        let admission = Arc::new(Admission::new(configuration.transactions_at_once));
+        let metrics = Metrics::default();
+        let places = configuration.transactions_at_once;
+        let admission = Arc::new(Admission::new(places, metrics.held_back.clone()));
         let shared = Arc::new(Shared {
             configuration,
             sql,
             registry: Registry::default(),
-            metrics: Metrics::default(),
+            metrics,
             users,
             tls,
             admission,

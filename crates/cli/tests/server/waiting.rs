@@ -120,6 +120,39 @@ fn who_holds_it_up_is_shown() {
     });
 }
 
+/// Goal: while somebody waits for a lock, transactions beyond the places that there are wait at their `BEGIN`, and all
+/// go on.
+#[test]
+fn newcomers_wait_while_locks_are_waited_for() {
+    let server = Server::start(&["--transactions-at-once", "1"]);
+    server.run(TABLES);
+    block_on(async {
+        let holder = Session::begun(&server, "pessimistic").await;
+        holder.ok("SELECT qty FROM stock WHERE id = 1 FOR UPDATE").await;
+        let come = async || {
+            let (one, other) = (Session::new(&server).await, Session::new(&server).await);
+            let turns = async |session: Session| {
+                for _ in 0..50 {
+                    session.ok("BEGIN").await;
+                    session.ok("SELECT qty FROM stock WHERE id = 2").await;
+                    session.ok("COMMIT").await;
+                }
+            };
+            tokio::join!(turns(one), turns(other));
+            let page = server.get("/metrics");
+            let count =
+                page.lines().find_map(|line| line.strip_prefix("fabius_transactions_held_back_total "));
+            count.expect("it is counted").parse::<u64>().expect("a number")
+        };
+        assert_eq!(come().await, 0, "nobody waits for a lock");
+        let (observer, writer) = (Session::new(&server).await, Session::new(&server).await);
+        let (waiting, _) = writer.waits("UPDATE stock SET qty = 3 WHERE id = 1", &observer).await;
+        assert!(come().await > 0, "nobody was held back");
+        holder.ok("COMMIT").await;
+        waiting.await.expect("it ends").expect("nobody is in the way any more");
+    });
+}
+
 /// Goal: the older wounds the younger, which is told the row and by whom.
 #[test]
 fn the_wounded_is_told_by_whom() {

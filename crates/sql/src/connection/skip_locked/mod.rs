@@ -48,7 +48,6 @@ fn not_supported(what: &str) -> Error {
 const PLANS_MAX: usize = 64;
 
 /// Plans parts of a statement.
-#[derive(Clone, Copy)]
 struct Planning<'p> {
     database: &'p Database,
     catalog: &'p Arc<Catalog>,
