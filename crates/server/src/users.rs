@@ -6,11 +6,13 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use fabius_sql_meaning::catalog::role::Role;
 use fabius_value::{Error, Result, SqlState};
 use pgwire::api::auth::sasl::scram::{SCRAM_ITERATIONS, ScramSecret, gen_salted_password};
 use rand::RngCore;
 use std::collections::HashMap;
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 const SALT_BYTES: usize = 16;
 const KEY_BYTES: usize = 32;
@@ -77,9 +79,15 @@ impl Users {
         Ok(Users { verifiers, pepper })
     }
 
-    /// What proves that a client is this user. For a user who does not exist, something that nothing proves.
-    pub fn secret(&self, user: &str) -> ScramSecret {
-        let verifier = self.verifiers.get(user).cloned().unwrap_or_else(|| self.nobody(user));
+    /// What proves that a client is this user: the password of the role of that name, if it has one, or else of the
+    /// file. For a user who does not exist, something that nothing proves.
+    pub fn secret(&self, user: &str, role: Option<&Role>) -> ScramSecret {
+        let of_role = role.and_then(|role| role.verifier.as_deref().filter(|_| is_valid(role)));
+        let of_role = of_role.and_then(|text| parse_verifier(text.strip_prefix(VERIFIER)?));
+        // A role whose password is no longer valid has none in the file either.
+        let is_of_file = role.is_none_or(|role| role.verifier.is_none());
+        let of_file = self.verifiers.get(user).filter(|_| is_of_file).cloned();
+        let verifier = of_role.or(of_file).unwrap_or_else(|| self.nobody(user));
         ScramSecret::Verifier {
             salt: verifier.salt,
             iterations: verifier.iterations,
@@ -96,6 +104,12 @@ impl Users {
         rand::rng().fill_bytes(&mut stored_key);
         Verifier { iterations: SCRAM_ITERATIONS, salt, server_key: stored_key.clone(), stored_key }
     }
+}
+
+/// Whether a role's password is valid still.
+fn is_valid(role: &Role) -> bool {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros());
+    role.valid_until_us.is_none_or(|until| i64::try_from(now).is_ok_and(|now| now < until))
 }
 
 fn verifier(password: &str) -> Option<Verifier> {
@@ -140,11 +154,11 @@ mod tests {
         let text = format!("# people\nana:secret\n\nbob:SCRAM-SHA-256$4096:c2FsdA==${key}:{key}\n");
         let users = Users::parse(&text).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(users.verifiers.len(), 2);
-        let ScramSecret::Verifier { salt, iterations, stored_key, .. } = users.secret("bob") else {
+        let ScramSecret::Verifier { salt, iterations, stored_key, .. } = users.secret("bob", None) else {
             panic!()
         };
         assert_eq!((salt.as_slice(), iterations, stored_key.len()), (&b"salt"[..], 4096, KEY_BYTES));
-        let salt = |user| match users.secret(user) {
+        let salt = |user| match users.secret(user, None) {
             ScramSecret::Verifier { salt, .. } => salt,
             ScramSecret::SaltedPassword { .. } => panic!("not a verifier"),
         };

@@ -1,5 +1,7 @@
 //! What functions and catalog relations ask about the session, and the few things they may change in it.
 
+use crate::catalog::access::Access;
+use crate::catalog::role::BOOTSTRAP;
 use crate::catalog::store::MAIN_DATABASE;
 use crate::catalog::{Oid, Sequence};
 use crate::text_format::TextStyle;
@@ -158,8 +160,23 @@ pub struct ListedStatement {
 
 /// A session as queries see it. Every answer is about now, or the transaction that the query runs in.
 pub trait SessionFacts: Send + Sync {
-    /// The user.
+    /// The name of the role whose privileges count.
     fn user(&self) -> String;
+
+    /// Who owns another database than the session's, and who may do what with it.
+    fn access_of_database(&self, _database: Oid) -> Access {
+        Access::of(BOOTSTRAP)
+    }
+
+    /// The name of the session's role.
+    fn session_user(&self) -> String {
+        self.user()
+    }
+
+    /// What the superuser of the beginning is called.
+    fn superuser(&self) -> String {
+        self.user()
+    }
 
     /// The database's name.
     fn database(&self) -> String {

@@ -2,6 +2,7 @@
 
 use crate::copy::CopyStatement;
 use crate::lock_mode::LockMode;
+use crate::privilege::{Class, Privilege};
 use serde::{Deserialize, Serialize};
 use sqlparser::ast;
 
@@ -175,8 +176,21 @@ pub enum Command {
         /// `None` takes it away.
         comment: Option<String>,
     },
-    /// `GRANT`, `REVOKE`, `ALTER ... OWNER TO`: the tag.
-    Privilege(&'static str),
+    /// `GRANT`, `REVOKE` of privileges, `ALTER DEFAULT PRIVILEGES`
+    Grant(Box<Granting>),
+    /// `CREATE ROLE`, `GRANT role TO member`, ...
+    Role(Box<RoleCommand>),
+    /// `ALTER ... OWNER TO`
+    Owner {
+        /// The command's tag.
+        tag: &'static str,
+        /// `IF EXISTS`
+        if_exists: bool,
+        /// What gets another owner.
+        of: Box<Securable>,
+        /// Who.
+        to: RoleName,
+    },
     /// `CREATE DOMAIN`
     CreateDomain {
         /// The domain's name.
@@ -192,6 +206,8 @@ pub enum Command {
         name: String,
         /// `TEMPLATE`
         template: Option<String>,
+        /// `OWNER`
+        owner: Option<String>,
     },
     /// `DROP DATABASE`, `ALTER DATABASE`
     ChangeDatabase {
@@ -272,6 +288,164 @@ pub enum DatabaseChange {
     },
     /// `RENAME TO`
     Rename(String),
+}
+
+/// Something that has an owner.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Securable {
+    /// A table, view, sequence or index.
+    Relation(ast::ObjectName),
+    /// A sequence.
+    Sequence(ast::ObjectName),
+    /// A database.
+    Database(String),
+    /// A schema.
+    Schema(String),
+    /// A function or procedure; the types of its arguments, if they are given.
+    Function(ast::ObjectName, Option<Vec<ast::DataType>>),
+    /// A type or domain.
+    Type(ast::ObjectName),
+}
+
+/// On what privileges are granted.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Objects {
+    /// On these.
+    Named(Vec<Securable>),
+    /// On all of some schemas.
+    AllIn(Vec<String>),
+    /// On those that will be made: by these roles, or by the current one; in these schemas, or in all.
+    Future(Vec<RoleName>, Vec<String>),
+}
+
+/// `GRANT` and `REVOKE` of privileges.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Granting {
+    /// Not `REVOKE`.
+    pub gives: bool,
+    /// What; `None` for `ALL PRIVILEGES`.
+    pub privileges: Option<Vec<Privilege>>,
+    /// Of what kind the objects are.
+    pub class: Class,
+    /// On what.
+    pub objects: Objects,
+    /// To or from whom.
+    pub grantees: Vec<RoleName>,
+    /// `WITH GRANT OPTION`, `GRANT OPTION FOR`
+    pub option: bool,
+    /// `CASCADE`
+    pub cascades: bool,
+}
+
+/// A role as a statement names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RoleName {
+    /// By its name.
+    Named(String),
+    /// `CURRENT_USER`, `CURRENT_ROLE`
+    Current,
+    /// `SESSION_USER`
+    Session,
+    /// `PUBLIC`: everybody.
+    Public,
+}
+
+/// What is said of a role; `None` where nothing is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RoleOptions {
+    /// `SUPERUSER`
+    pub is_superuser: Option<bool>,
+    /// `CREATEDB`
+    pub creates_databases: Option<bool>,
+    /// `CREATEROLE`
+    pub creates_roles: Option<bool>,
+    /// `INHERIT`
+    pub inherits: Option<bool>,
+    /// `LOGIN`
+    pub can_login: Option<bool>,
+    /// `REPLICATION`
+    pub replicates: Option<bool>,
+    /// `BYPASSRLS`
+    pub bypasses_row_security: Option<bool>,
+    /// `CONNECTION LIMIT`
+    pub connection_limit: Option<i64>,
+    /// `PASSWORD`; `Some(None)` is `PASSWORD NULL`.
+    pub password: Option<Option<String>>,
+    /// `VALID UNTIL`
+    pub valid_until: Option<String>,
+    /// `IN ROLE`: it is a member of these.
+    pub member_of: Vec<String>,
+    /// `ROLE`: these are members of it.
+    pub members: Vec<String>,
+    /// `ADMIN`: these are, and may make others members.
+    pub admins: Vec<String>,
+}
+
+/// A statement about roles.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RoleCommand {
+    /// `CREATE ROLE | USER | GROUP`
+    Create {
+        /// The role's name.
+        name: String,
+        /// What is said of it; `USER` says `LOGIN`.
+        options: RoleOptions,
+    },
+    /// `ALTER ROLE ... [WITH] option ...`
+    Alter {
+        /// Whose.
+        role: RoleName,
+        /// What changes.
+        options: RoleOptions,
+    },
+    /// `ALTER ROLE ... RENAME TO`
+    Rename {
+        /// The role's name.
+        from: String,
+        /// The role's new name.
+        to: String,
+    },
+    /// `ALTER ROLE ... SET | RESET`: how sessions of the role begin.
+    Setting {
+        /// Whose.
+        role: RoleName,
+        /// The setting; `None` for `RESET ALL`.
+        name: Option<String>,
+        /// The setting's value; `None` for none of the role's own.
+        value: Option<String>,
+    },
+    /// `DROP ROLE | USER | GROUP`
+    Drop {
+        /// The roles' names.
+        names: Vec<RoleName>,
+        /// `IF EXISTS`
+        if_exists: bool,
+    },
+    /// `GRANT role TO member`, `REVOKE role FROM member`
+    Membership {
+        /// Not `REVOKE`.
+        gives: bool,
+        /// To what they belong.
+        roles: Vec<String>,
+        /// Who does.
+        members: Vec<RoleName>,
+        /// `WITH ADMIN OPTION`, `ADMIN OPTION FOR`
+        admin: bool,
+    },
+    /// `REASSIGN OWNED BY ... TO`
+    Reassign {
+        /// Whose objects.
+        from: Vec<RoleName>,
+        /// Whose they become.
+        to: RoleName,
+    },
+    /// `DROP OWNED BY`
+    DropOwned {
+        /// Whose objects.
+        by: Vec<RoleName>,
+        /// `CASCADE`
+        cascades: bool,
+    },
 }
 
 /// What `BEGIN` and `SET TRANSACTION` say.

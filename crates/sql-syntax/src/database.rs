@@ -1,7 +1,8 @@
 //! The grammar of databases, which sqlparser does not read.
 
-use crate::command::{Command, DatabaseChange};
+use crate::command::{Command, DatabaseChange, Securable};
 use crate::foreign::not_supported;
+use crate::grant;
 use crate::tokens::Tokens;
 use fabius_value::Result;
 use sqlparser::tokenizer::Token;
@@ -13,7 +14,7 @@ const ORDERS: [&str; 6] = ["c", "posix", "c.utf-8", "c.utf8", "ucs_basic", "defa
 pub(super) fn create(tokens: &mut Tokens<'_>) -> Result<Command> {
     let name = tokens.name()?;
     tokens.accept(&["WITH"]);
-    let mut template = None;
+    let (mut template, mut owner) = (None, None);
     while !tokens.is_done() {
         let option = match tokens.accept(&["CONNECTION", "LIMIT"]) {
             true => "CONNECTION LIMIT".to_string(),
@@ -25,7 +26,10 @@ pub(super) fn create(tokens: &mut Tokens<'_>) -> Result<Command> {
         tokens.accept_token(&Token::Eq);
         let value = value(tokens)?;
         let is_usual = match option.as_str() {
-            "OWNER" => true,
+            "OWNER" => {
+                owner = Some(value.clone()).filter(|name| name != "default");
+                true
+            }
             "TEMPLATE" => {
                 template = Some(value.clone()).filter(|name| name != "default");
                 true
@@ -47,7 +51,7 @@ pub(super) fn create(tokens: &mut Tokens<'_>) -> Result<Command> {
         }
     }
     tokens.finish()?;
-    Ok(Command::CreateDatabase { name, template })
+    Ok(Command::CreateDatabase { name, template, owner })
 }
 
 /// A name, text or number behind an option.
@@ -78,10 +82,9 @@ pub(super) fn drop(tokens: &mut Tokens<'_>) -> Result<Command> {
 /// `ALTER DATABASE name ...`, from the name on.
 pub(super) fn alter(tokens: &mut Tokens<'_>) -> Result<Command> {
     let name = tokens.name()?;
-    if tokens.accept(&["OWNER", "TO"]) {
-        tokens.name()?;
-        tokens.finish()?;
-        return Ok(Command::Privilege("ALTER DATABASE"));
+    let of = Securable::Database(name.clone());
+    if let Some(command) = grant::owner(tokens, "ALTER DATABASE", false, of)? {
+        return Ok(command);
     }
     if !tokens.accept(&["RENAME", "TO"]) {
         return Err(not_supported("this ALTER DATABASE"));

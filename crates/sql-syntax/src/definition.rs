@@ -1,10 +1,11 @@
 //! The grammar of definitions that sqlparser does not read as PostgreSQL does.
 
-use crate::command::{Command, Identity, SequenceChange, SequenceOptions};
+use crate::command::{Command, Identity, Securable, SequenceChange, SequenceOptions};
 use crate::foreign::not_supported;
+use crate::grant::{self, owner};
 use crate::tokens::Tokens;
 use crate::written::written_name;
-use crate::{database, domain};
+use crate::{database, domain, role};
 use fabius_value::Result;
 use sqlparser::ast;
 use sqlparser::tokenizer::Token;
@@ -65,8 +66,9 @@ pub(super) fn read(tokens: &mut Tokens<'_>, first: &str) -> Result<Command> {
         "ALTER" => alter(tokens),
         "DROP" => drop(tokens),
         "COMMENT" => comment(tokens),
-        "GRANT" => Ok(Command::Privilege("GRANT")),
-        "REVOKE" => Ok(Command::Privilege("REVOKE")),
+        "GRANT" => grant::read(tokens, true),
+        "REVOKE" => grant::read(tokens, false),
+        "REASSIGN" => role::reassign(tokens),
         "TRUNCATE" => Ok(Command::Sql(Box::new(tokens.sql()?))),
         _ => Err(not_supported(first)),
     }
@@ -84,13 +86,11 @@ fn create(tokens: &mut Tokens<'_>) -> Result<Command> {
         "CONVERSION",
         "EVENT",
         "FOREIGN",
-        "GROUP",
         "LANGUAGE",
         "MATERIALIZED",
         "OPERATOR",
         "POLICY",
         "PUBLICATION",
-        "ROLE",
         "RULE",
         "SERVER",
         "STATISTICS",
@@ -99,7 +99,6 @@ fn create(tokens: &mut Tokens<'_>) -> Result<Command> {
         "TEXT",
         "TRANSFORM",
         "TRIGGER",
-        "USER",
         "CONSTRAINT",
         "TRUSTED",
         "PROCEDURAL",
@@ -111,6 +110,9 @@ fn create(tokens: &mut Tokens<'_>) -> Result<Command> {
     }
     if tokens.accept(&["DATABASE"]) {
         return database::create(tokens);
+    }
+    if let Some(kind) = ["ROLE", "USER", "GROUP"].iter().find(|kind| tokens.accept(&[kind])) {
+        return role::create(tokens, *kind == "USER");
     }
     if tokens.accept(&["DOMAIN"]) {
         return domain::create(tokens);
@@ -290,9 +292,10 @@ fn alter(tokens: &mut Tokens<'_>) -> Result<Command> {
             let name = tokens.object_name()?;
             let change = if tokens.accept(&["RENAME", "TO"]) {
                 SequenceChange::Rename(tokens.name()?)
-            } else if tokens.accept(&["OWNER", "TO"]) {
-                tokens.name()?;
-                return Ok(Command::Privilege("ALTER SEQUENCE"));
+            } else if let Some(command) =
+                owner(tokens, "ALTER SEQUENCE", if_exists, Securable::Sequence(name.clone()))?
+            {
+                return Ok(command);
             } else {
                 SequenceChange::Options(sequence_options(tokens)?)
             };
@@ -302,8 +305,11 @@ fn alter(tokens: &mut Tokens<'_>) -> Result<Command> {
         "INDEX" | "VIEW" => {
             let from = tokens.object_name()?;
             let (kind, tag) = if kind == "INDEX" { ("INDEX", "ALTER INDEX") } else { ("VIEW", "ALTER VIEW") };
-            if tokens.accept(&["OWNER", "TO"]) || tokens.sees(&["SET"]) || tokens.sees(&["RESET"]) {
-                return Ok(Command::Privilege(tag));
+            if let Some(command) = owner(tokens, tag, if_exists, Securable::Relation(from.clone()))? {
+                return Ok(command);
+            }
+            if tokens.sees(&["SET"]) || tokens.sees(&["RESET"]) {
+                return Ok(Command::Maintenance(tag, if if_exists { Vec::new() } else { vec![from] }));
             }
             tokens.expect(&["RENAME", "TO"])?;
             let to = tokens.name()?;
@@ -312,16 +318,16 @@ fn alter(tokens: &mut Tokens<'_>) -> Result<Command> {
         }
         "DOMAIN" => domain::alter(tokens),
         "TYPE" => {
-            tokens.object_name()?;
-            if tokens.sees(&["OWNER", "TO"]) {
-                return Ok(Command::Privilege("ALTER TYPE"));
+            let name = tokens.object_name()?;
+            if let Some(command) = owner(tokens, "ALTER TYPE", false, Securable::Type(name))? {
+                return Ok(command);
             }
             Ok(Command::Sql(Box::new(tokens.sql()?)))
         }
         "SCHEMA" => {
             let from = tokens.name()?;
-            if tokens.accept(&["OWNER", "TO"]) {
-                return Ok(Command::Privilege("ALTER SCHEMA"));
+            if let Some(command) = owner(tokens, "ALTER SCHEMA", false, Securable::Schema(from.clone()))? {
+                return Ok(command);
             }
             tokens.expect(&["RENAME", "TO"])?;
             let to = tokens.name()?;
@@ -329,10 +335,12 @@ fn alter(tokens: &mut Tokens<'_>) -> Result<Command> {
             Ok(Command::RenameSchema { from, to })
         }
         "DATABASE" => database::alter(tokens),
-        "FUNCTION" | "PROCEDURE"
-            if (2..tokens.len()).any(|at| tokens.word_at(at).as_deref() == Some("OWNER")) =>
-        {
-            Ok(Command::Privilege("ALTER FUNCTION"))
+        "FUNCTION" | "ROUTINE" => grant::function_owner(tokens, "ALTER FUNCTION"),
+        "PROCEDURE" => grant::function_owner(tokens, "ALTER PROCEDURE"),
+        "ROLE" | "USER" | "GROUP" => role::alter(tokens, &kind),
+        "DEFAULT" => {
+            tokens.expect(&["PRIVILEGES"])?;
+            grant::alter_default(tokens)
         }
         _ => Err(not_supported(&format!("ALTER {kind}"))),
     }
@@ -344,8 +352,10 @@ fn alter_table(tokens: &mut Tokens<'_>) -> Result<Command> {
     tokens.accept(&["ONLY"]);
     let name = tokens.object_name()?;
     tokens.accept_token(&Token::Mul);
-    let is_hint = tokens.sees(&["OWNER", "TO"])
-        || tokens.sees(&["CLUSTER", "ON"])
+    if let Some(command) = owner(tokens, "ALTER TABLE", if_exists, Securable::Relation(name.clone()))? {
+        return Ok(command);
+    }
+    let is_hint = tokens.sees(&["CLUSTER", "ON"])
         || tokens.sees(&["SET", "WITHOUT", "CLUSTER"])
         || tokens.sees(&["SET", "TABLESPACE"])
         || tokens.sees(&["SET", "LOGGED"])
@@ -413,10 +423,18 @@ fn drop(tokens: &mut Tokens<'_>) -> Result<Command> {
             tokens.pass();
             return database::drop(tokens);
         }
+        Some("ROLE" | "USER" | "GROUP") => {
+            tokens.pass();
+            return role::drop(tokens);
+        }
+        Some("OWNED") => {
+            tokens.pass();
+            return role::drop_owned(tokens);
+        }
         Some(
-            kind @ ("TRIGGER" | "ROLE" | "USER" | "RULE" | "POLICY" | "MATERIALIZED" | "AGGREGATE"
-            | "OPERATOR" | "CAST" | "COLLATION" | "FOREIGN" | "SERVER" | "OWNED" | "GROUP"
-            | "LANGUAGE" | "TABLESPACE" | "PUBLICATION" | "SUBSCRIPTION" | "STATISTICS" | "EVENT"),
+            kind @ ("TRIGGER" | "RULE" | "POLICY" | "MATERIALIZED" | "AGGREGATE" | "OPERATOR" | "CAST"
+            | "COLLATION" | "FOREIGN" | "SERVER" | "LANGUAGE" | "TABLESPACE" | "PUBLICATION"
+            | "SUBSCRIPTION" | "STATISTICS" | "EVENT"),
         ) => return Err(not_supported(&format!("DROP {}", whole_kind(tokens, kind)))),
         _ => return Err(tokens.unexpected()),
     }
@@ -446,11 +464,12 @@ fn comment(tokens: &mut Tokens<'_>) -> Result<Command> {
     tokens.pass();
     match kind.as_str() {
         "TABLE" | "COLUMN" | "VIEW" | "INDEX" | "SEQUENCE" | "SCHEMA" | "FUNCTION" | "PROCEDURE"
-        | "ROUTINE" | "DATABASE" | "CONSTRAINT" | "EXTENSION" | "TYPE" | "DOMAIN" => {}
+        | "ROUTINE" | "DATABASE" | "CONSTRAINT" | "EXTENSION" | "TYPE" | "DOMAIN" | "ROLE" => {}
         "ACCESS" | "AGGREGATE" | "CAST" | "COLLATION" | "CONVERSION" | "EVENT" | "FOREIGN" | "LANGUAGE"
-        | "LARGE" | "MATERIALIZED" | "OPERATOR" | "POLICY" | "PROCEDURAL" | "PUBLICATION" | "ROLE"
-        | "RULE" | "SERVER" | "STATISTICS" | "SUBSCRIPTION" | "TABLESPACE" | "TEXT" | "TRANSFORM"
-        | "TRIGGER" => return Err(not_supported(&format!("COMMENT ON {kind}"))),
+        | "LARGE" | "MATERIALIZED" | "OPERATOR" | "POLICY" | "PROCEDURAL" | "PUBLICATION" | "RULE"
+        | "SERVER" | "STATISTICS" | "SUBSCRIPTION" | "TABLESPACE" | "TEXT" | "TRANSFORM" | "TRIGGER" => {
+            return Err(not_supported(&format!("COMMENT ON {kind}")));
+        }
         _ => return Err(tokens.unexpected()),
     }
     let mut name = tokens.object_name()?;

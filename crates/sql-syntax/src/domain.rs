@@ -1,6 +1,7 @@
 //! The grammar of domains, which sqlparser reads in part only.
 
-use crate::command::{Command, DomainChange, DomainPart};
+use crate::command::{Command, DomainChange, DomainPart, Securable};
+use crate::grant;
 use crate::tokens::Tokens;
 use fabius_value::Result;
 use sqlparser::ast;
@@ -54,8 +55,9 @@ const NOT_NULL: u8 = 40;
 /// `ALTER DOMAIN name ...`, from the name on.
 pub(super) fn alter(tokens: &mut Tokens<'_>) -> Result<Command> {
     let name = tokens.object_name()?;
-    if tokens.sees(&["OWNER", "TO"]) {
-        return Ok(Command::Privilege("ALTER DOMAIN"));
+    let of = Securable::Type(name.clone());
+    if let Some(command) = grant::owner(tokens, "ALTER DOMAIN", false, of)? {
+        return Ok(command);
     }
     let change = if tokens.accept(&["ADD"]) {
         let part = constraint(tokens)?;

@@ -24,6 +24,8 @@
 //! | [`plpgsql`] | the grammar of function bodies |
 //! | [`identifier`], [`object_name`] | names as SQL writes them; full names |
 //! | [`lock_mode`] | the modes of locks on tables |
+//! | `role`, `grant` | the grammar of roles, and of what they may do |
+//! | [`privilege`] | what may be done with objects |
 //!
 //! Nothing here knows what names mean.
 
@@ -35,6 +37,7 @@ pub mod definition;
 pub mod dialect;
 mod domain;
 pub mod foreign;
+mod grant;
 pub mod identifier;
 pub mod limits;
 pub mod lock_mode;
@@ -42,6 +45,8 @@ pub mod normal_form;
 pub mod object_name;
 pub mod part;
 pub mod plpgsql;
+pub mod privilege;
+mod role;
 pub mod session;
 pub mod spelling;
 mod statement;

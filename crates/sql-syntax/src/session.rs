@@ -207,6 +207,15 @@ fn set(tokens: &mut Tokens<'_>) -> Result<Command> {
     Ok(Command::Set { is_local, name, value: values(tokens, &["DEFAULT"])? })
 }
 
+/// `SET name = value` as `ALTER ROLE` has it: the setting's name and value.
+pub(super) fn set_to(tokens: &mut Tokens<'_>) -> Result<(String, Option<String>)> {
+    tokens.expect(&["SET"])?;
+    match set(tokens)? {
+        Command::Set { is_local: false, name, value } => Ok((name, value)),
+        _ => Err(tokens.unexpected()),
+    }
+}
+
 /// `SET TIME ZONE INTERVAL '+02:00' HOUR TO MINUTE`: so many hours to the east.
 fn zone_of_interval(tokens: &mut Tokens<'_>) -> Result<String> {
     let text = tokens.string()?;

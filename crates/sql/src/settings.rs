@@ -266,8 +266,11 @@ struct Asked {
 
 impl Settings {
     /// The settings of a user's new session.
-    pub fn new(user: &str, is_standby: bool) -> Settings {
+    pub fn new(user: &str, is_standby: bool, is_superuser: bool) -> Settings {
         let mut settings = Settings::default();
+        if !is_superuser {
+            settings.started.insert("is_superuser".into(), "off".into());
+        }
         if is_standby {
             settings.started.insert("in_hot_standby".into(), "on".into());
         }
@@ -345,9 +348,12 @@ impl Settings {
         Ok(())
     }
 
-    /// `RESET ALL`
+    /// `RESET ALL`, which leaves who the session is.
     pub fn reset_all(&mut self) {
-        self.now = SettingsMark::default();
+        let is_kept = |name: &str| matches!(name, "role" | "session_authorization");
+        for values in [&mut self.now.session, &mut self.now.local] {
+            Arc::make_mut(values).retain(|name, _| is_kept(name));
+        }
         self.restyle();
     }
 

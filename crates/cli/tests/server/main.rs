@@ -25,6 +25,7 @@ mod pgbench;
 mod protocol;
 mod psql;
 mod raw;
+mod roles;
 mod shapes;
 mod shutdown;
 mod support;

@@ -27,7 +27,7 @@ use fabius_bench::server_process::ServerProcess;
 use script::Script;
 use sqllogictest::harness::{Arguments, Failed, Trial, run};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long PostgreSQL may take to begin.
@@ -50,6 +50,7 @@ fn main() {
         if updates {
             let (script, postgres) = (script.clone(), postgres.clone());
             trials.push(Trial::test(script.name.clone(), move || {
+                let _alone = alone(&script);
                 script.update(|| on_postgres(&postgres, &script.name, Protocol::Simple))
             }));
             continue;
@@ -61,6 +62,7 @@ fn main() {
             if is_there {
                 let (script, database) = (script.clone(), format!("{}_{}", script.name, protocol.name()));
                 trials.push(Trial::test(format!("postgresql::{name}"), move || {
+                    let _alone = alone(&script);
                     script.check(|| on_postgres(&shared, &database, protocol))
                 }));
             }
@@ -92,6 +94,13 @@ fn main() {
     // It is stopped before the process ends.
     drop(postgres.lock().map(|mut server| server.take()));
     conclusion.exit();
+}
+
+/// Roles are those of the whole server: scripts that make some take turns on PostgreSQL, and leave none.
+fn alone(script: &Script) -> Option<MutexGuard<'static, ()>> {
+    static ROLES: Mutex<()> = Mutex::new(());
+    let makes_roles = script.name.starts_with("roles");
+    makes_roles.then(|| ROLES.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 fn on_fabius(script: &Script, protocol: Protocol) -> Result<(), Failed> {

@@ -6,13 +6,12 @@
 
 use super::{Failure, Outcome};
 use crate::tls::Tls;
-use crate::users::Users;
 use crate::wire::backend;
 use crate::wire::frontend::{Body, violation};
 use crate::wire::socket::Socket;
 use bytes::Bytes;
 use fabius_value::{Error, SqlState};
-use pgwire::api::auth::sasl::scram::ScramServerAuth;
+use pgwire::api::auth::sasl::scram::{ScramSecret, ScramServerAuth};
 use pgwire::error::PgWireError;
 
 const PLAIN: &str = "SCRAM-SHA-256";
@@ -22,7 +21,7 @@ const BOUND: &str = "SCRAM-SHA-256-PLUS";
 pub(super) async fn authenticate(
     socket: &mut Socket,
     user: &str,
-    users: &Users,
+    secret: ScramSecret,
     tls: Option<&Tls>,
 ) -> Outcome {
     let mut scram = ScramServerAuth::new();
@@ -46,8 +45,7 @@ pub(super) async fn authenticate(
     }
     let first = body.value()?.unwrap_or_default();
     let refuse = |error| refused(user, &error);
-    let (reply, state) =
-        scram.on_client_first_message_with_secret(first, users.secret(user)).map_err(refuse)?;
+    let (reply, state) = scram.on_client_first_message_with_secret(first, secret).map_err(refuse)?;
     backend::authentication_sasl_continue(&mut socket.output, reply.as_bytes());
     let last = answer(socket).await?;
     let reply = state.on_client_final_message(&last).map_err(refuse)?;

@@ -65,7 +65,9 @@ pub(super) async fn begin(socket: &mut Socket, shared: &Arc<Shared>) -> Outcome<
     }
     check(&wishes, shared, socket.is_tls())?;
     if let Some(users) = &shared.users {
-        authentication::authenticate(socket, &wishes.user, users, shared.tls.as_ref()).await?;
+        let role = shared.sql.role_of_user(&wishes.user).await.map_err(Failure::Fatal)?;
+        let secret = users.secret(&wishes.user, role.as_deref());
+        authentication::authenticate(socket, &wishes.user, secret, shared.tls.as_ref()).await?;
     }
     let secret_bytes = if minor == 2 { SECRET_BYTES.1 } else { SECRET_BYTES.0 };
     let session = enter(shared, &wishes.user, secret_bytes)?;
@@ -217,6 +219,7 @@ async fn greet(
     // Clients that name no database mean the one there is; PostgreSQL's would mean the user's name.
     let database = wishes.database.as_deref().unwrap_or(&configuration.database);
     let database = shared.sql.database_named(database).await?;
+    let of_role = shared.sql.admit(&wishes.user, &database)?;
     let process = i32::try_from(session.process).unwrap_or(i32::MAX);
     let mut sql = Connection::to(shared.sql.clone(), database, &wishes.user, process);
     for (name, time) in [
@@ -226,6 +229,12 @@ async fn greet(
     ] {
         if !time.is_zero() {
             sql.set(name, &format!("{}ms", time.as_millis()))?;
+        }
+    }
+    for (name, value) in &of_role {
+        // One that means nothing any more keeps nobody out.
+        if let Err(error) = sql.set(name, value) {
+            tracing::warn!(user = wishes.user, %error, "a setting of the role is passed over");
         }
     }
     for (name, value) in &wishes.settings {

@@ -17,6 +17,7 @@
 //! | [`named`] | object identifiers that show as names |
 //! | [`row_value`] | row values: `(a, b) < (c, d)` |
 //! | [`written_call`] | calls with their clauses, and which functions are of many rows |
+//! | [`written_table`] | what may have to be granted on the table that a statement writes |
 
 mod back_end;
 mod call_of_rows;
@@ -30,6 +31,7 @@ mod named;
 mod operator;
 mod row_value;
 mod written_call;
+mod written_table;
 
 pub use back_end::{BackEnd, Choice, Comparison, Like, Many, Sense};
 pub use call_of_rows::call_of_rows;
@@ -40,3 +42,4 @@ pub use named::Named;
 pub use operator::{condition, infix, prefix, resolved, truth};
 pub use row_value::row_of;
 pub use written_call::{Called, WrittenCall};
+pub use written_table::{needs_of_delete, needs_of_insert, needs_of_update};

@@ -1,6 +1,7 @@
 //! Names to objects, along the `search_path`.
 
 use super::{Catalog, ForeignKey, Function, ObjectName, Sequence, Table, Until, View};
+use fabius_sql_syntax::privilege::{Class, Privilege};
 use fabius_sql_syntax::tokens::Tokens;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
@@ -10,6 +11,11 @@ use std::sync::Arc;
 pub const TEMPORARY: &str = "pg_temp";
 /// What the catalogs call [`TEMPORARY`]. In PostgreSQL each session's has a number; no session sees another's.
 pub const TEMPORARY_SHOWN: &str = "pg_temp_1";
+/// What a schema is called to users.
+pub fn schema_shown(schema: &str) -> &str {
+    if schema == TEMPORARY { TEMPORARY_SHOWN } else { schema }
+}
+
 /// Schemas of the system's own relations, which always come first in a search.
 pub const SYSTEM: [&str; 2] = ["pg_catalog", "information_schema"];
 
@@ -68,6 +74,24 @@ impl Relation<'_> {
             Relation::View(_) => "view",
             Relation::Sequence(_) => "sequence",
             Relation::Index(..) => "index",
+        }
+    }
+
+    /// What can be granted on it.
+    pub fn class(&self) -> Class {
+        match self {
+            Relation::Sequence(_) => Class::Sequence,
+            _ => Class::Table,
+        }
+    }
+
+    /// The relation's name without the schema.
+    pub fn short_name(&self) -> &str {
+        match self {
+            Relation::Table(table) => &table.name.name,
+            Relation::View(view) => &view.name.name,
+            Relation::Sequence(sequence) => &sequence.name.name,
+            Relation::Index(_, name) => name,
         }
     }
 
@@ -149,10 +173,25 @@ impl Catalog {
     /// The relation that a name stands for, if there is one.
     ///
     /// # Errors
-    /// As [`parts`].
+    /// As [`parts`]; `42501` in a schema that may not be looked into.
     pub fn relation(&self, name: &ast::ObjectName) -> Result<Option<Relation<'_>>> {
         let (schema, name) = parts(name)?;
-        Ok(self.candidates(schema.as_deref(), &name).iter().find_map(|name| self.relation_named(name)))
+        self.relation_along(schema.as_deref(), &name)
+    }
+
+    /// The relation that a name stands for, in a schema or along the search path.
+    ///
+    /// # Errors
+    /// `42501` in a schema that may not be looked into; such schemas of the search path are passed over.
+    pub fn relation_along(&self, schema: Option<&str>, name: &str) -> Result<Option<Relation<'_>>> {
+        if let Some(schema) = schema {
+            self.require_in_schema(schema, Privilege::Usage)?;
+        }
+        let mut candidates = self.candidates(schema, name).into_iter();
+        Ok(candidates.find_map(|name| match self.may_in_schema(&name.schema, Privilege::Usage) {
+            true => self.relation_named(&name),
+            false => None,
+        }))
     }
 
     /// The table that a name stands for, if a table has it.
@@ -232,7 +271,8 @@ impl Catalog {
     /// The full name that something new of this name gets.
     ///
     /// # Errors
-    /// `3F000` if there is no such schema, or none to make it in; `42501` in a schema of the system.
+    /// `3F000` if there is no such schema, or none to make it in; `42501` in a schema of the system, or in which who
+    /// asks may make nothing.
     pub fn name_for_new(&self, name: &ast::ObjectName, is_temporary: bool) -> Result<ObjectName> {
         let (schema, name) = parts(name)?;
         let schema = match schema {
@@ -257,6 +297,7 @@ impl Catalog {
         if !self.has_schema(&schema) {
             return Err(Error::new(SqlState(*b"3F000"), format!("schema \"{schema}\" does not exist")));
         }
+        self.require_in_schema(&schema, Privilege::Create)?;
         Ok(ObjectName { schema, name })
     }
 

@@ -9,18 +9,24 @@
 //! and not committed), so each looks at a catalog of its own, mostly a shared one. Two that say the same have the
 //! same [`Catalog::version`].
 
+pub mod access;
 pub mod defined_type;
 pub mod extension;
 mod lookup;
 pub mod named_relation;
+pub mod role;
 pub mod store;
 
-pub use lookup::{Relation, SYSTEM, TEMPORARY, TEMPORARY_SHOWN, column_path, folded, name_of_text, parts};
+pub use lookup::{
+    Relation, SYSTEM, TEMPORARY, TEMPORARY_SHOWN, column_path, folded, name_of_text, parts, schema_shown,
+};
 
 use crate::sql_type::{Enumeration, SqlType};
+use access::{Access, DefaultAccess};
 pub use fabius_sql_syntax::command::Identity;
 use fabius_sql_syntax::identifier::quote_qualified;
 pub use fabius_sql_syntax::object_name::ObjectName;
+use role::Roles;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -59,6 +65,14 @@ pub struct Catalog {
     pub extensions: BTreeMap<String, Oid>,
     /// Constraints that can be deferred, and whether they are from the beginning.
     pub deferrable: BTreeMap<ConstraintId, bool>,
+    /// Roles, which are those of all databases.
+    pub roles: Arc<Roles>,
+    /// Whose privileges count: the role of who asks.
+    pub role: Oid,
+    /// Who owns what, and who may do what with it, where that is not [usual](access::Access::of).
+    pub access: BTreeMap<Oid, Access>,
+    /// `ALTER DEFAULT PRIVILEGES`
+    pub default_access: BTreeMap<Oid, DefaultAccess>,
     /// References whose checks and actions wait, for the transaction or the statement whose catalog this is.
     pub waiting: BTreeMap<ConstraintId, Until>,
 }

@@ -1,5 +1,7 @@
 //! The catalog as rows of a table of the database: one per object, as JSON.
 
+use super::access::{Access, DefaultAccess};
+use super::role::{BOOTSTRAP, Role, Roles};
 use super::{Catalog, Domain, Function, Oid, Sequence, Table, View};
 use crate::sql_type::Enumeration;
 use fabius_program::syntax::tree::{Definition, ProcedureDefinition};
@@ -45,6 +47,12 @@ pub enum Object {
     Comment(Oid, u16, String),
     /// An extension.
     Extension(Oid, String),
+    /// Who owns an object of a number, and who may do what with it.
+    Access(Oid, Access),
+    /// What is granted on objects that are still to be made.
+    DefaultAccess(DefaultAccess),
+    /// A role, which is there for all databases.
+    Role(Role),
     /// A database besides the main one.
     Database(Oid, String),
     /// An object of such a database.
@@ -73,8 +81,18 @@ impl Object {
             Object::Enumeration(of) => i64::from(of.oid),
             Object::Domain(domain) => i64::from(domain.oid),
             Object::Comment(oid, column, _) => comment_row(*oid, *column),
+            Object::Access(oid, _) => access_row(*oid),
+            Object::DefaultAccess(said) => i64::from(said.oid),
+            Object::Role(role) => i64::from(role.oid),
         }
     }
+}
+
+/// Rows below this one say who may do what with objects.
+const ACCESS_ROWS: i64 = -(1 << 50);
+
+fn access_row(oid: Oid) -> i64 {
+    ACCESS_ROWS - i64::from(oid)
 }
 
 fn comment_row(oid: Oid, column: u16) -> i64 {
@@ -99,6 +117,11 @@ impl Change {
     pub fn no_comment(oid: Oid, column: u16) -> Change {
         Change { row: comment_row(oid, column), object: None }
     }
+
+    /// Nothing is said any more of who may do what with an object.
+    pub fn no_access(oid: Oid) -> Change {
+        Change { row: access_row(oid), object: None }
+    }
 }
 
 impl Catalog {
@@ -111,7 +134,7 @@ impl Catalog {
 
     /// A database's catalog with nothing in it.
     pub fn of(database: Oid) -> Catalog {
-        Catalog { database, search_path: vec!["public".into()], ..Catalog::default() }
+        Catalog { database, search_path: vec!["public".into()], role: BOOTSTRAP, ..Catalog::default() }
     }
 
     /// Makes a change. The caller gives the catalog a new version.
@@ -140,6 +163,9 @@ impl Catalog {
                 self.domains.insert(domain.name.clone(), Arc::new(domain));
             }
             Some(Object::Comment(oid, column, text)) => drop(self.comments.insert((oid, column), text)),
+            Some(Object::Access(oid, access)) => drop(self.access.insert(oid, access)),
+            Some(Object::DefaultAccess(said)) => drop(self.default_access.insert(said.oid, said)),
+            Some(Object::Role(role)) => Arc::make_mut(&mut self.roles).put(role),
             // What is of all databases, or of another.
             Some(Object::Database(..) | Object::Within(..)) => {}
         }
@@ -147,6 +173,10 @@ impl Catalog {
 
     /// Takes out what had the row.
     fn forget(&mut self, row: i64) {
+        if row <= ACCESS_ROWS {
+            self.access.retain(|oid, _| access_row(*oid) != row);
+            return;
+        }
         if row < 0 {
             self.comments.retain(|(oid, column), _| comment_row(*oid, *column) != row);
             return;
@@ -164,6 +194,12 @@ impl Catalog {
             functions.retain(|function| !is_it(function.oid));
         }
         self.functions.retain(|_, functions| !functions.is_empty());
+        self.default_access.retain(|oid, _| !is_it(*oid));
+        if let Ok(oid) = Oid::try_from(row)
+            && self.roles.get(oid).is_some()
+        {
+            Arc::make_mut(&mut self.roles).take_out(oid);
+        }
     }
 
     /// What is said of an object: of each column by its place from 1, of all of it by 0.
@@ -184,6 +220,8 @@ impl Catalog {
                 labels.chain([of.oid, of.array_oid])
             }))
             .chain(self.domains.values().map(|domain| domain.oid.max(domain.array_oid)))
+            .chain(self.default_access.keys().copied())
+            .chain(self.roles.iter().map(|role| role.oid))
             .chain([FIRST_OID - 1])
             .max()
             .unwrap_or(FIRST_OID)
@@ -199,7 +237,9 @@ impl Catalog {
         let oids = oids.chain(self.functions.values().flatten().map(|function| function.oid));
         let oids = oids.chain(self.enumerations.values().map(|of| of.oid));
         let oids = oids.chain(self.domains.values().map(|domain| domain.oid));
-        oids.map(i64::from).chain(comments).collect()
+        let oids = oids.chain(self.default_access.keys().copied());
+        let access = self.access.keys().map(|oid| access_row(*oid));
+        oids.map(i64::from).chain(comments).chain(access).collect()
     }
 }
 
@@ -223,6 +263,7 @@ impl Catalogs {
     /// `XX001` for rows that cannot be read, `0A000` for those of a newer version.
     pub fn read(rows: Vec<Vec<Value>>) -> Result<Catalogs> {
         let mut all = Catalogs::default();
+        let mut roles = Roles::default();
         all.databases.insert(MAIN_DATABASE, (None, Catalog::empty()));
         for row in rows {
             let [Value::BigInt(number), Value::Text(body)] = row.as_slice() else {
@@ -248,14 +289,20 @@ impl Catalogs {
                     all.with(oid).0 = Some(name);
                     continue;
                 }
+                Object::Role(role) => {
+                    roles.put(role);
+                    continue;
+                }
                 Object::Within(database, object) => (database, *object),
                 object => (MAIN_DATABASE, object),
             };
             all.with(database).1.apply(&Change { row: *number, object: Some(object) });
         }
         all.databases.retain(|oid, (name, _)| *oid == MAIN_DATABASE || name.is_some());
+        let roles = Arc::new(roles);
         for (_, catalog) in all.databases.values_mut() {
             catalog.token.clone_from(&all.token);
+            catalog.roles = roles.clone();
         }
         Ok(all)
     }
@@ -320,7 +367,7 @@ pub fn change_arguments(changes: &[Change], database: Oid, token: String) -> Res
             None => gone.push(vec![Value::BigInt(change.row)]),
             Some(object) => {
                 let within = match object {
-                    Object::Database(..) | Object::Within(..) => None,
+                    Object::Database(..) | Object::Role(_) | Object::Within(..) => None,
                     object if database != MAIN_DATABASE => {
                         Some(Object::Within(database, Box::new(object.clone())))
                     }

@@ -2,7 +2,7 @@
 
 use super::{Call, Definition, array_of, define, elements_at, integer_at, text_at, truth_at};
 use crate::catalog::{Catalog, ObjectName, TEMPORARY, name_of_text};
-use crate::pg_catalog::{RELATIONS, ROLE, definition, objects, type_rows};
+use crate::pg_catalog::{RELATIONS, definition, objects, type_rows};
 use crate::sql_type::SqlType;
 use crate::type_rules::plain_name;
 use fabius_sql_syntax::identifier::quote_identifier;
@@ -75,12 +75,8 @@ pub fn definitions() -> Vec<Definition> {
             let oid = integer_at(a, 0);
             let all = objects::namespaces_of(&c.environment.catalog);
             let found = all.into_iter().find(|(known, _)| i64::from(*known) == oid);
-            Ok(Value::Text(found.map_or_else(|| oid.to_string(), |(_, name)| quote_identifier(&name))))
-        }),
-        define("fabius_role_oid(text) oid stable", |_, _| Ok(number(ROLE))),
-        define("to_regrole(text) oid stable", |_, _| Ok(number(ROLE))),
-        define("fabius_role_name(oid) text stable", |_, c| {
-            Ok(Value::Text(quote_identifier(&c.environment.session.user())))
+            let unknown = || if oid == 0 { "-".to_string() } else { oid.to_string() };
+            Ok(Value::Text(found.map_or_else(unknown, |(_, name)| quote_identifier(&name))))
         }),
         define("format_type(oid, int) text null", |a, c| Ok(format_type(a, c))),
         define("pg_typeof(any) text null", |_, c| {
@@ -136,7 +132,6 @@ pub fn definitions() -> Vec<Definition> {
             Ok(found.and_then(|function| definition::result(function, &path)).into())
         }),
         define("pg_get_function_sqlbody(oid) text stable", |_, _| Ok(Value::Null)),
-        define("pg_get_userbyid(oid) name stable", |_, c| Ok(Value::Text(c.environment.session.user()))),
         define("pg_encoding_to_char(int) name", |_, _| Ok("UTF8".into())),
         define("pg_char_to_encoding(name) int", |_, _| Ok(Value::Int(6))),
         define("pg_get_serial_sequence(text, text) text stable", |a, c| {
@@ -162,8 +157,6 @@ pub fn definitions() -> Vec<Definition> {
         }),
         define("shobj_description(oid, name) text stable", |a, c| Ok(comment(c, integer_at(a, 0), 0))),
         define("pg_relation_is_publishable(oid) bool stable", |_, _| Ok(Value::Boolean(false))),
-        // Nobody has been given anything: there are no defaults to compare with.
-        define("acldefault(text, oid) text[] stable null", |_, _| Ok(Value::Null)),
         define("pg_describe_object(oid, oid, int) text stable", |_, _| Ok(Value::Null)),
         // Behind `pg_options_to_table`: what stands before and behind `=`.
         define("fabius_option_names(text[]) text[]", |a, _| {
@@ -213,26 +206,6 @@ pub fn definitions() -> Vec<Definition> {
     ] {
         all.push(define(&format!("pg_{name}_is_visible(oid) bool stable"), is_visible));
     }
-    for name in [
-        "table",
-        "column",
-        "schema",
-        "database",
-        "function",
-        "sequence",
-        "language",
-        "tablespace",
-        "type",
-        "any_column",
-        "foreign_data_wrapper",
-        "server",
-        "parameter",
-    ] {
-        all.push(define(&format!("has_{name}_privilege(any...) bool stable"), |_, _| {
-            Ok(Value::Boolean(true))
-        }));
-    }
-    all.push(define("pg_has_role(any...) bool stable", |_, _| Ok(Value::Boolean(true))));
     for name in [
         "pg_relation_size",
         "pg_table_size",

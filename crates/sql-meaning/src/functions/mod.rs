@@ -22,6 +22,7 @@
 //! | `regexp` | of regular expressions |
 //! | [`regular_expression`] | patterns: `~`, `LIKE`, `SIMILAR TO` |
 //! | [`resolution`] | which of several functions is called |
+//! | [`privilege`] | about roles and what they may do |
 //! | [`session`] | about the session and its locks |
 //! | [`text`] | of text and bytes |
 
@@ -40,6 +41,7 @@ pub mod number;
 pub mod number_pattern;
 pub mod operator;
 pub mod over_window;
+pub mod privilege;
 mod regexp;
 pub mod regular_expression;
 pub mod resolution;
@@ -228,6 +230,7 @@ pub static FUNCTIONS: LazyLock<HashMap<String, Vec<Definition>>> = LazyLock::new
         number_pattern::definitions(),
         regexp::definitions(),
         cluster::definitions(),
+        privilege::definitions(),
         session::definitions(),
         over_window::definitions(),
         text::definitions(),

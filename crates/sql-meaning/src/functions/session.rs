@@ -1,16 +1,15 @@
 //! Functions about the session, its settings and its advisory locks.
 
 use super::{Call, Definition, define, integer_at, text_at, truth_at};
+use crate::catalog::Relation;
+use crate::catalog::role::{BOOTSTRAP, PUBLIC, SIGNAL_BACKEND};
 use crate::session_facts::{AdvisoryKey, AdvisoryLock};
+use fabius_sql_syntax::privilege::Privilege;
 use fabius_value::{Error, Result, SqlState, Value};
 
 /// All of them.
 pub fn definitions() -> Vec<Definition> {
     let mut all = vec![
-        define("current_user() name stable", |_, c| Ok(Value::Text(c.environment.session.user()))),
-        define("session_user() name stable", |_, c| Ok(Value::Text(c.environment.session.user()))),
-        define("current_role() name stable", |_, c| Ok(Value::Text(c.environment.session.user()))),
-        define("user() name stable", |_, c| Ok(Value::Text(c.environment.session.user()))),
         define("current_database() name stable", |_, c| Ok(Value::Text(c.environment.session.database()))),
         define("current_catalog() name stable", |_, c| Ok(Value::Text(c.environment.session.database()))),
         define("current_schema() name stable", |_, c| Ok(schemas_in_sight(c).into_iter().next().into())),
@@ -42,16 +41,19 @@ pub fn definitions() -> Vec<Definition> {
         }),
         define("nextval(text) bigint volatile", |a, c| {
             let sequence = c.environment.catalog.sequence_of_text(text_at(a, 0))?;
+            c.environment.catalog.require_next(c.environment.catalog.role, sequence)?;
             c.environment.session.next_value(sequence).map(Value::BigInt)
         }),
         define("setval(text, bigint, bool?) bigint volatile", |a, c| {
             let sequence = c.environment.catalog.sequence_of_text(text_at(a, 0))?;
+            c.environment.catalog.require(&Relation::Sequence(sequence), Privilege::Update)?;
             let is_called = a.len() < 3 || truth_at(a, 2);
             c.environment.session.set_sequence(sequence, integer_at(a, 1), is_called)?;
             Ok(Value::BigInt(integer_at(a, 1)))
         }),
         define("currval(text) bigint volatile", |a, c| {
             let sequence = c.environment.catalog.sequence_of_text(text_at(a, 0))?;
+            c.environment.catalog.require_current(sequence)?;
             let value = c.environment.session.sequence_value(sequence.oid);
             value.map(Value::BigInt).ok_or_else(|| {
                 let name = &sequence.name.name;
@@ -79,11 +81,9 @@ pub fn definitions() -> Vec<Definition> {
         define("pg_conf_load_time() timestamptz stable", |_, c| {
             Ok(Value::Timestamp(c.environment.session.now_us()))
         }),
-        define("pg_cancel_backend(int) bool volatile", |a, c| {
-            Ok(Value::Boolean(c.environment.session.interrupt(integer_at(a, 0) as i32, false)))
-        }),
+        define("pg_cancel_backend(int) bool volatile", |a, c| interrupt(integer_at(a, 0), false, c)),
         define("pg_terminate_backend(int, bigint?) bool volatile", |a, c| {
-            Ok(Value::Boolean(c.environment.session.interrupt(integer_at(a, 0) as i32, true)))
+            interrupt(integer_at(a, 0), true, c)
         }),
         define("pg_blocking_pids(int) int[] volatile", |a, c| {
             let blockers = c.environment.session.blockers(integer_at(a, 0) as i32);
@@ -122,6 +122,35 @@ pub fn definitions() -> Vec<Definition> {
 
 fn not_ready(message: String) -> Error {
     Error::new(SqlState(*b"55000"), message)
+}
+
+/// Ends the statement of a session, or the session: whether there is such a session.
+///
+/// # Errors
+/// `42501` for a session of another role, unless it is one that the current role may act as.
+fn interrupt(process: i64, ends: bool, call: &Call) -> Result<Value> {
+    let (environment, roles) = (&call.environment, &call.environment.catalog.roles);
+    let mut all = environment.session.activity().into_iter();
+    let Some(other) = all.find(|session| i64::from(session.process) == process) else {
+        return Ok(Value::Boolean(false));
+    };
+    let process = other.process;
+    let current = environment.role_named(&environment.session.user()).unwrap_or(PUBLIC);
+    let other = environment.role_named(&other.user).unwrap_or(BOOTSTRAP);
+    let is_enough = match roles.is_superuser(other) {
+        true => roles.is_superuser(current),
+        false => roles.is_member(current, other) || roles.is_member(current, SIGNAL_BACKEND),
+    };
+    match is_enough {
+        true => Ok(Value::Boolean(environment.session.interrupt(process, ends))),
+        false if roles.is_superuser(other) => {
+            Err(Error::new(SqlState(*b"42501"), "must be a superuser to end a superuser's query or session"))
+        }
+        false => {
+            let message = "must be a member of the role whose query or session is ended";
+            Err(Error::new(SqlState(*b"42501"), format!("{message}, or of pg_signal_backend")))
+        }
+    }
 }
 
 /// The schemas of the search path that are there.

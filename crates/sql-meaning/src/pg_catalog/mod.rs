@@ -7,13 +7,15 @@
 //! |---|---|
 //! | [`row`] | rows by column names |
 //! | [`objects`] | tables, columns, keys, functions: `pg_class`, `pg_attribute`, `pg_index`, ... |
-//! | [`server`] | roles, databases, settings, sessions: `pg_roles`, `pg_settings`, ... |
+//! | [`roles`] | roles, and what they may do: `pg_roles`, `pg_auth_members`, ... |
+//! | [`server`] | databases, settings, sessions: `pg_database`, `pg_settings`, ... |
 //! | [`type_rows`] | types and what belongs to them: `pg_type`, `pg_enum`, `pg_opclass` |
 //! | [`standard`] | `information_schema` |
 //! | [`definition`] | objects as statements that would make them |
 
 pub mod definition;
 pub mod objects;
+pub mod roles;
 pub mod row;
 pub mod server;
 pub mod standard;
@@ -158,10 +160,13 @@ impl Relation {
     pub fn rows(&self, environment: &Environment) -> Vec<Vec<Value>> {
         let rows = match self.schema.as_str() {
             "pg_catalog" => objects::rows(&self.name, environment)
+                .or_else(|| roles::rows(&self.name, environment))
                 .or_else(|| server::rows(&self.name, environment))
-                .or_else(|| type_rows::rows(&self.name, &environment.catalog))
+                .or_else(|| type_rows::rows(&self.name, environment))
                 .unwrap_or_default(),
-            _ => standard::rows(&self.name, environment).unwrap_or_default(),
+            _ => roles::standard_rows(&self.name, environment)
+                .or_else(|| standard::rows(&self.name, environment))
+                .unwrap_or_default(),
         };
         let is_standard = self.schema == "information_schema";
         rows.into_iter().map(|row| row.arranged(&self.columns, is_standard)).collect()

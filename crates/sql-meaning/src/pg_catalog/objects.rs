@@ -1,31 +1,32 @@
 //! Tables, columns, keys, views, sequences and functions as `pg_catalog` shows them.
 
 use super::definition::{self, Constraint};
+use super::roles::{owner_and_list, owner_name};
 use super::row::{Row, array, number, text, truth};
-use super::{
-    DATABASE_OWNER, INFORMATION_SCHEMA, PG_CATALOG, RELATIONS, ROLE, TEMPORARY_SCHEMA, namespace_oid,
-};
+use super::{INFORMATION_SCHEMA, PG_CATALOG, RELATIONS, ROLE, TEMPORARY_SCHEMA, namespace_oid};
 use crate::catalog::extension;
+use crate::catalog::schema_shown;
 use crate::catalog::store::FIRST_OID;
 use crate::catalog::{
-    Catalog, Deferral, Identity, Key, ObjectName, ReferentialAction, Returns, TEMPORARY, TEMPORARY_SHOWN,
-    Table, View, name_of_text, parts,
+    Catalog, Deferral, Identity, Key, ObjectName, Oid, ReferentialAction, Returns, SYSTEM, TEMPORARY,
+    TEMPORARY_SHOWN, Table, View, name_of_text, parts,
 };
 use crate::functions::{Body, Definition, Environment, FUNCTIONS, Kind};
 use crate::sql_type::SqlType;
+use fabius_sql_syntax::privilege::Class;
 use fabius_value::Value;
 
 /// The rows of a relation; `None` if it is not about objects.
 pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
     let catalog = environment.catalog.as_ref();
     Some(match name {
-        "pg_namespace" => namespaces(catalog),
-        "pg_class" => classes(catalog),
+        "pg_namespace" => namespaces(environment),
+        "pg_class" => classes(environment),
         "pg_attribute" => attributes(catalog),
         "pg_attrdef" => defaults(catalog),
         "pg_index" => indexes(catalog),
         "pg_constraint" => constraints(catalog),
-        "pg_proc" => functions(catalog),
+        "pg_proc" => functions(environment),
         "pg_description" => descriptions(catalog),
         "pg_depend" => dependencies(catalog),
         "pg_sequence" => sequences(catalog),
@@ -62,16 +63,16 @@ pub fn has_temporary(catalog: &Catalog) -> bool {
         || catalog.sequences.keys().any(is_temporary)
 }
 
-/// What a schema is called to users.
-pub fn schema_shown(schema: &str) -> &str {
-    if schema == TEMPORARY { TEMPORARY_SHOWN } else { schema }
-}
-
-fn namespaces(catalog: &Catalog) -> Vec<Row> {
-    let all = namespaces_of(catalog).into_iter();
+fn namespaces(environment: &Environment) -> Vec<Row> {
+    let all = namespaces_of(&environment.catalog).into_iter();
     all.map(|(oid, name)| {
-        let owner = if name == "public" { DATABASE_OWNER } else { ROLE };
-        Row::of([("oid", number(oid)), ("nspname", text(name)), ("nspowner", number(owner))])
+        let (owner, list) = owner_and_list(environment, Class::Schema, oid);
+        let list = if SYSTEM.contains(&name.as_str()) {
+            array([text(format!("{0}=UC/{0}", environment.role_name(ROLE)))])
+        } else {
+            list
+        };
+        Row::of([("oid", number(oid)), ("nspname", text(name)), ("nspowner", owner), ("nspacl", list)])
     })
     .collect()
 }
@@ -112,7 +113,12 @@ fn persistence(name: &ObjectName) -> Value {
     text(if name.schema == TEMPORARY { "t" } else { "p" })
 }
 
-fn classes(catalog: &Catalog) -> Vec<Row> {
+fn classes(environment: &Environment) -> Vec<Row> {
+    let catalog = environment.catalog.as_ref();
+    let owned = |row: Row, class: Class, oid: Oid, list_shown: bool| {
+        let (owner, list) = owner_and_list(environment, class, oid);
+        row.with("relowner", owner).with("relacl", if list_shown { list } else { Value::Null })
+    };
     let mut rows = Vec::new();
     for relation in RELATIONS.iter() {
         let namespace = namespace_oid(catalog, &relation.schema);
@@ -128,22 +134,25 @@ fn classes(catalog: &Catalog) -> Vec<Row> {
             .with("relchecks", number(table.own_checks().count() as i64))
             .with("relhastriggers", truth(!table.foreign_keys.is_empty()));
         row = row.with("relpersistence", persistence(&table.name));
-        rows.push(row);
+        rows.push(owned(row, Class::Table, table.oid, true));
         for (key, ..) in definition::indexes(table) {
             let index = class(key.oid, &key.name, namespace, "i", key.columns.len());
-            rows.push(index.with("relpersistence", persistence(&table.name)));
+            let index = index.with("relpersistence", persistence(&table.name));
+            rows.push(owned(index, Class::Table, table.oid, false));
         }
     }
     for view in catalog.views.values() {
         let namespace = namespace_oid(catalog, &view.name.schema);
         let row = class(view.oid, &view.name.name, namespace, "v", view.columns.len());
         let row = row.with("relpersistence", persistence(&view.name));
-        rows.push(row.with("relhasrules", truth(true)).with("reltype", number(row_type_oid(view.oid))));
+        let row = row.with("relhasrules", truth(true)).with("reltype", number(row_type_oid(view.oid)));
+        rows.push(owned(row, Class::Table, view.oid, true));
     }
     for sequence in catalog.sequences.values() {
         let namespace = namespace_oid(catalog, &sequence.name.schema);
         let row = class(sequence.oid, &sequence.name.name, namespace, "S", 3);
-        rows.push(row.with("relpersistence", persistence(&sequence.name)));
+        let row = row.with("relpersistence", persistence(&sequence.name));
+        rows.push(owned(row, Class::Sequence, sequence.oid, true));
     }
     rows
 }
@@ -412,7 +421,8 @@ pub fn built_in_oid(name: &str) -> Option<u32> {
     Some(BUILT_IN + at as u32)
 }
 
-fn functions(catalog: &Catalog) -> Vec<Row> {
+fn functions(environment: &Environment) -> Vec<Row> {
+    let catalog = environment.catalog.as_ref();
     let mut rows = Vec::new();
     let oid = |kind: &Kind| match kind {
         Kind::Is(sql_type) => sql_type.oid(),
@@ -449,8 +459,11 @@ fn functions(catalog: &Catalog) -> Vec<Row> {
         let namespace = namespace_oid(catalog, &known.name.schema);
         let named = known.parameters.iter().any(|parameter| !parameter.name.is_empty());
         let names = || array(known.parameters.iter().map(|parameter| text(parameter.name.clone())));
+        let (owner, list) = owner_and_list(environment, Class::Function, known.oid);
         rows.push(
             function(known.oid, &known.name.name, namespace, returns, arguments)
+                .with("proowner", owner)
+                .with("proacl", list)
                 .with("prolang", number(if known.language == "sql" { 14 } else { 13_500 }))
                 .with("prokind", text(if known.is_procedure { "p" } else { "f" }))
                 .with("procost", Value::Double(100.0))
@@ -602,20 +615,19 @@ fn rewrites(catalog: &Catalog) -> Vec<Row> {
 }
 
 fn tables(environment: &Environment) -> Vec<Row> {
-    let owner = environment.session.user();
     let catalog = environment.catalog.as_ref();
     let system = RELATIONS.iter().filter(|relation| relation.kind == 'r').map(|relation| {
         Row::of([
             ("schemaname", text(relation.schema.clone())),
             ("tablename", text(relation.name.clone())),
-            ("tableowner", text(owner.clone())),
+            ("tableowner", text(environment.role_name(ROLE))),
         ])
     });
     let own = catalog.tables.values().map(|table| {
         Row::of([
             ("schemaname", text(schema_shown(&table.name.schema))),
             ("tablename", text(table.name.name.clone())),
-            ("tableowner", text(owner.clone())),
+            ("tableowner", owner_name(environment, table.oid)),
             ("hasindexes", truth(definition::indexes(table).next().is_some())),
             ("hastriggers", truth(!table.foreign_keys.is_empty())),
         ])
@@ -624,13 +636,12 @@ fn tables(environment: &Environment) -> Vec<Row> {
 }
 
 fn views(environment: &Environment) -> Vec<Row> {
-    let owner = environment.session.user();
     let all = environment.catalog.views.values();
     all.map(|view| {
         Row::of([
             ("schemaname", text(schema_shown(&view.name.schema))),
             ("viewname", text(view.name.name.clone())),
-            ("viewowner", text(owner.clone())),
+            ("viewowner", owner_name(environment, view.oid)),
             ("definition", text(format!(" {};", definition::view(&environment.catalog, view)))),
         ])
     })
@@ -653,13 +664,12 @@ fn indexes_by_name(catalog: &Catalog) -> Vec<Row> {
 }
 
 fn sequences_by_name(environment: &Environment) -> Vec<Row> {
-    let owner = environment.session.user();
     let all = environment.catalog.sequences.values();
     all.map(|sequence| {
         Row::of([
             ("schemaname", text(schema_shown(&sequence.name.schema))),
             ("sequencename", text(sequence.name.name.clone())),
-            ("sequenceowner", text(owner.clone())),
+            ("sequenceowner", owner_name(environment, sequence.oid)),
             ("data_type", number(sequence.sql_type().oid())),
             ("start_value", number(sequence.start)),
             ("min_value", number(sequence.minimum)),

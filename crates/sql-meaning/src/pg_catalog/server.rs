@@ -1,11 +1,14 @@
 //! Roles, databases, settings, sessions and locks as `pg_catalog` shows them.
 
+use super::roles::{owner_and_list, shown};
 use super::row::{Row, number, text, truth};
-use super::{DATABASE_OWNER, DATABASES, PG_CATALOG, ROLE};
+use super::{DATABASES, PG_CATALOG, ROLE};
 use crate::catalog::Catalog;
 use crate::catalog::extension::{self, EXTENSIONS};
+use crate::catalog::role::{BOOTSTRAP, PUBLIC, READ_ALL_STATS};
 use crate::functions::Environment;
 use crate::session_facts::{HeldLock, LockedThing};
+use fabius_sql_syntax::privilege::Class;
 use fabius_value::Value;
 
 /// The rows of a relation; `None` if it is not about these.
@@ -53,39 +56,13 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
                 Row::of([("oid", number(oid)), ("spcname", text(name)), ("spcowner", number(ROLE))])
             })
             .collect(),
-        "pg_database" => session.databases().into_iter().map(|(oid, name)| database(oid, name)).collect(),
+        "pg_database" => {
+            session.databases().into_iter().map(|(oid, name)| database(environment, oid, name)).collect()
+        }
         "pg_stat_database" => {
             let all = session.databases().into_iter();
             all.map(|(oid, name)| Row::of([("datid", number(oid)), ("datname", text(name))])).collect()
         }
-        "pg_roles" | "pg_authid" => {
-            let password = if name == "pg_roles" { text("********") } else { Value::Null };
-            let role = |oid: u32, name: String, may: bool| {
-                Row::of([
-                    ("oid", number(oid)),
-                    ("rolname", text(name)),
-                    ("rolsuper", truth(may)),
-                    ("rolinherit", truth(true)),
-                    ("rolcreaterole", truth(may)),
-                    ("rolcreatedb", truth(may)),
-                    ("rolcanlogin", truth(may)),
-                    ("rolreplication", truth(may)),
-                    ("rolbypassrls", truth(may)),
-                    ("rolconnlimit", number(-1)),
-                    ("rolpassword", password.clone()),
-                ])
-            };
-            vec![role(ROLE, session.user(), true), role(DATABASE_OWNER, "pg_database_owner".into(), false)]
-        }
-        "pg_user" => vec![Row::of([
-            ("usename", text(session.user())),
-            ("usesysid", number(ROLE)),
-            ("usecreatedb", truth(true)),
-            ("usesuper", truth(true)),
-            ("userepl", truth(true)),
-            ("usebypassrls", truth(true)),
-            ("passwd", text("********")),
-        ])],
         "pg_settings" => session
             .settings()
             .into_iter()
@@ -159,11 +136,16 @@ fn keywords() -> Vec<Row> {
     words.collect()
 }
 
-fn database(oid: u32, name: String) -> Row {
+fn database(environment: &Environment, oid: u32, name: String) -> Row {
+    let (owner, list) = match environment.catalog.database == oid {
+        true => owner_and_list(environment, Class::Database, oid),
+        false => shown(environment, &environment.session.access_of_database(oid)),
+    };
     Row::of([
         ("oid", number(oid)),
         ("datname", text(name)),
-        ("datdba", number(ROLE)),
+        ("datdba", owner),
+        ("datacl", list),
         ("encoding", number(6)),
         ("datlocprovider", text("c")),
         ("datistemplate", truth(false)),
@@ -179,16 +161,24 @@ fn database(oid: u32, name: String) -> Row {
 
 fn activity(environment: &Environment) -> Vec<Row> {
     let session = environment.session.as_ref();
-    let user = session.user();
+    let user = session.session_user();
     let all = session.activity().into_iter();
+    let roles = &environment.catalog.roles;
+    let current = environment.role_named(&session.user()).unwrap_or(PUBLIC);
+    let sees_all = roles.is_member(current, READ_ALL_STATS);
     all.map(|one| {
+        let role = environment.role_named(&one.user).unwrap_or(BOOTSTRAP);
+        let query = match sees_all || roles.is_member(current, role) {
+            true => one.query,
+            false => "<insufficient privilege>".into(),
+        };
         let moment = |micros: Option<i64>| micros.map_or(Value::Null, Value::Timestamp);
         Row::of([
             ("datid", number(one.database.0)),
             ("datname", text(one.database.1)),
             ("pid", number(one.process)),
             ("leader_pid", Value::Null),
-            ("usesysid", number(ROLE)),
+            ("usesysid", number(role)),
             ("usename", text(if one.user.is_empty() { user.clone() } else { one.user })),
             ("application_name", text(one.application)),
             ("client_port", Value::Null),
@@ -200,7 +190,7 @@ fn activity(environment: &Environment) -> Vec<Row> {
             ("wait_event", one.waiting.map_or(Value::Null, |waiting| text(waiting.event))),
             ("state", text(one.state)),
             ("query_id", Value::Null),
-            ("query", text(one.query)),
+            ("query", text(query)),
             ("backend_type", text("client backend")),
         ])
     })

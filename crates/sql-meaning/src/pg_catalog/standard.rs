@@ -3,12 +3,14 @@
 use super::definition::{self, Constraint};
 use super::row::{Row, number, text, yes};
 use super::{RELATIONS, objects};
+use crate::catalog::schema_shown;
 use crate::catalog::{
     Catalog, Deferral, Domain, Identity, ObjectName, ReferentialAction, Returns, Sequence, Table, View,
 };
 use crate::functions::Environment;
 use crate::sql_type::SqlType;
 use crate::type_rules::plain_name;
+use fabius_sql_syntax::privilege::Class;
 use fabius_value::Value;
 
 /// The rows of a relation; `None` if there is no such one.
@@ -19,11 +21,12 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
     Some(match name {
         "schemata" => objects::namespaces_of(catalog)
             .into_iter()
-            .map(|(_, name)| {
+            .map(|(oid, name)| {
+                let owner = environment.role_name(catalog.access(Class::Schema, oid).owner);
                 Row::of([
                     ("catalog_name", text(database)),
                     ("schema_name", text(name)),
-                    ("schema_owner", text(environment.session.user())),
+                    ("schema_owner", text(owner)),
                 ])
             })
             .collect(),
@@ -61,7 +64,7 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
             vec![
                 constrained(database, table, constraint)
                     .with("table_catalog", text(database))
-                    .with("table_schema", text(objects::schema_shown(&about.schema)))
+                    .with("table_schema", text(schema_shown(&about.schema)))
                     .with("table_name", text(about.name.clone())),
             ]
         }),
@@ -76,7 +79,7 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
                 vec![
                     constrained(database, table, constraint)
                         .with("unique_constraint_catalog", text(database))
-                        .with("unique_constraint_schema", text(objects::schema_shown(&key.parent.schema)))
+                        .with("unique_constraint_schema", text(schema_shown(&key.parent.schema)))
                         .with("unique_constraint_name", unique.map_or(Value::Null, text))
                         .with("match_option", text("NONE"))
                         .with("update_rule", rule(key.on_update))
@@ -96,28 +99,7 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
         }),
         "routines" => routines(catalog, database),
         "parameters" => parameters(catalog, database),
-        "enabled_roles" | "applicable_roles" => {
-            vec![Row::of([("role_name", text(environment.session.user()))])]
-        }
         "information_schema_catalog_name" => vec![Row::of([("catalog_name", text(database))])],
-        "table_privileges" => {
-            let user = environment.session.user();
-            let mut rows = Vec::new();
-            for table in catalog.tables.values() {
-                for privilege in ["INSERT", "SELECT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"]
-                {
-                    rows.push(
-                        named("table", database, &table.name)
-                            .with("grantor", text(user.clone()))
-                            .with("grantee", text(user.clone()))
-                            .with("privilege_type", text(privilege))
-                            .with("is_grantable", yes(true))
-                            .with("with_hierarchy", yes(privilege == "SELECT")),
-                    );
-                }
-            }
-            rows
-        }
         _ => return None,
     })
 }
@@ -140,7 +122,7 @@ fn named(kind: &str, database: &str, name: &ObjectName) -> Row {
     };
     Row::of([
         (columns[0], text(database)),
-        (columns[1], text(objects::schema_shown(&name.schema))),
+        (columns[1], text(schema_shown(&name.schema))),
         (columns[2], text(name.name.clone())),
     ])
 }
@@ -186,7 +168,7 @@ fn domain_constraints(catalog: &Catalog, database: &str) -> Vec<Row> {
 fn constrained(database: &str, table: &Table, constraint: &Constraint<'_>) -> Row {
     Row::of([
         ("constraint_catalog", text(database)),
-        ("constraint_schema", text(objects::schema_shown(&table.name.schema))),
+        ("constraint_schema", text(schema_shown(&table.name.schema))),
         ("constraint_name", text(constraint.name())),
     ])
 }
@@ -350,7 +332,7 @@ fn table_constraints(catalog: &Catalog, database: &str) -> Vec<Row> {
         vec![
             constrained(database, table, constraint)
                 .with("table_catalog", text(database))
-                .with("table_schema", text(objects::schema_shown(&table.name.schema)))
+                .with("table_schema", text(schema_shown(&table.name.schema)))
                 .with("table_name", text(table.name.name.clone()))
                 .with("constraint_type", text(kind))
                 .with("is_deferrable", yes(deferral != Deferral::Never))
@@ -370,7 +352,7 @@ fn table_constraints(catalog: &Catalog, database: &str) -> Vec<Row> {
             rows.push(
                 named("table", database, &table.name)
                     .with("constraint_catalog", text(database))
-                    .with("constraint_schema", text(objects::schema_shown(&table.name.schema)))
+                    .with("constraint_schema", text(schema_shown(&table.name.schema)))
                     .with("constraint_name", text(format!("{namespace}_{}_{}_not_null", table.oid, at + 1)))
                     .with("constraint_type", text("CHECK"))
                     .with("is_deferrable", yes(false))
@@ -400,7 +382,7 @@ fn key_columns(catalog: &Catalog, database: &str) -> Vec<Row> {
             });
             constrained(database, table, constraint)
                 .with("table_catalog", text(database))
-                .with("table_schema", text(objects::schema_shown(&table.name.schema)))
+                .with("table_schema", text(schema_shown(&table.name.schema)))
                 .with("table_name", text(table.name.name.clone()))
                 .with("column_name", text(column.clone()))
                 .with("ordinal_position", number(at as i64 + 1))
@@ -426,7 +408,7 @@ fn constraint_columns(catalog: &Catalog, database: &str) -> Vec<Row> {
         let rows = columns.into_iter().map(|column| {
             constrained(database, table, constraint)
                 .with("table_catalog", text(database))
-                .with("table_schema", text(objects::schema_shown(&about.schema)))
+                .with("table_schema", text(schema_shown(&about.schema)))
                 .with("table_name", text(about.name.clone()))
                 .with("column_name", text(column))
         });
@@ -443,7 +425,7 @@ fn routines(catalog: &Catalog, database: &str) -> Vec<Row> {
         };
         let row = named("specific", database, &specific)
             .with("routine_catalog", text(database))
-            .with("routine_schema", text(objects::schema_shown(&function.name.schema)))
+            .with("routine_schema", text(schema_shown(&function.name.schema)))
             .with("routine_name", text(function.name.name.clone()))
             .with("routine_type", text(if function.is_procedure { "PROCEDURE" } else { "FUNCTION" }))
             .with("routine_body", text("EXTERNAL"))

@@ -1,10 +1,14 @@
 //! Types as `pg_catalog` shows them: SQL's own, those of PostgreSQL that only the catalog has, and enumerations.
 
 use super::namespace_oid;
+use super::roles::owner_and_list;
 use super::row::{Row, number, text, truth};
 use super::{PG_CATALOG, ROLE};
 use crate::catalog::Catalog;
+use crate::catalog::Oid;
+use crate::functions::Environment;
 use crate::sql_type::{Enumeration, SqlType};
+use fabius_sql_syntax::privilege::Class;
 use fabius_value::Value;
 use std::sync::LazyLock;
 
@@ -88,9 +92,10 @@ pub fn type_name(oid: u32) -> Option<String> {
 }
 
 /// The rows of a relation; `None` if it is not about types.
-pub fn rows(name: &str, catalog: &Catalog) -> Option<Vec<Row>> {
+pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
+    let catalog = environment.catalog.as_ref();
     Some(match name {
-        "pg_type" => types(catalog),
+        "pg_type" => types(environment),
         "pg_enum" => labels(catalog),
         "pg_opclass" => operator_classes(),
         _ => return None,
@@ -148,7 +153,12 @@ fn operator_classes() -> Vec<Row> {
         .collect()
 }
 
-fn types(catalog: &Catalog) -> Vec<Row> {
+fn types(environment: &Environment) -> Vec<Row> {
+    let catalog = environment.catalog.as_ref();
+    let owned = |row: Row, oid: Oid| {
+        let (owner, list) = owner_and_list(environment, Class::Type, oid);
+        row.with("typowner", owner).with("typacl", list)
+    };
     let mut rows = Vec::new();
     for known in TYPES.iter() {
         let row = type_row(known.oid, known.name, known.namespace)
@@ -194,7 +204,7 @@ fn types(catalog: &Catalog) -> Vec<Row> {
             .with("typcollation", number(known.map_or(0, |known| known.collation)))
             .with("typdefaultbin", domain.default.clone().into())
             .with("typdefault", domain.default.clone().into());
-        rows.push(row);
+        rows.push(owned(row, domain.oid));
         rows.push(
             array_row(domain.array_oid, &domain.name.name, namespace, domain.oid).with("typalign", text("i")),
         );
@@ -211,7 +221,7 @@ fn types(catalog: &Catalog) -> Vec<Row> {
             .with("typoutput", number(ENUM_OUT))
             .with("typalign", text("i"))
             .with("typstorage", text("p"));
-        rows.push(row);
+        rows.push(owned(row, of.oid));
         rows.push(array_row(of.array_oid, &of.name, namespace, of.oid).with("typalign", text("i")));
     }
     rows

@@ -9,11 +9,12 @@ use super::tree;
 use crate::lowered::{Argument, Doubtful, Fate};
 use fabius_program::syntax::tree::{Block, Expression, Statement, TypeName};
 use fabius_sql_meaning::catalog::Relation;
-use fabius_sql_meaning::catalog::{Catalog, ForeignKey, ObjectName, Table, folded};
+use fabius_sql_meaning::catalog::{Catalog, ForeignKey, ObjectName, Oid, Table, folded};
 use fabius_sql_meaning::parameter_types::ParameterTypes;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_syntax::normal_form::NormalForm;
 use fabius_sql_syntax::part;
+use fabius_sql_syntax::privilege::Privilege;
 use fabius_value::{DataType, Error};
 use sqlparser::ast;
 use std::collections::{BTreeSet, HashMap};
@@ -57,6 +58,8 @@ pub(super) struct Followed {
 pub struct Binder<'a> {
     /// What names of tables, sequences and functions mean.
     pub catalog: &'a Catalog,
+    /// The role whose privileges count.
+    pub(crate) asker: Oid,
     /// The text that places are in.
     pub(super) text: &'a str,
     pub(super) types: &'a mut ParameterTypes,
@@ -116,6 +119,7 @@ impl<'a> Binder<'a> {
     pub fn new(catalog: &'a Catalog, text: &'a str, types: &'a mut ParameterTypes) -> Binder<'a> {
         Binder {
             catalog,
+            asker: catalog.role,
             text,
             types,
             variables: None,
@@ -372,6 +376,11 @@ impl<'a> Binder<'a> {
     }
 
     // ---- tables ----
+
+    /// Refuses to do with a table what who asks may not.
+    pub(super) fn require(&self, table: &Arc<Table>, privilege: Privilege) -> Bind<()> {
+        Ok(self.catalog.require_as(self.asker, &Relation::Table(table), privilege)?)
+    }
 
     /// The table that a name means.
     pub(super) fn table(&mut self, name: &ast::ObjectName) -> Bind<Arc<Table>> {

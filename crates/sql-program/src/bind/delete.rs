@@ -10,6 +10,7 @@ use super::stop::{Bind, beyond};
 use super::tree;
 use super::write::Afterwards;
 use crate::lowered::Fate;
+use fabius_sql_meaning::analysis;
 use fabius_sql_meaning::catalog::{Table, folded};
 use sqlparser::ast::{self, Expr, FromTable, TableFactor};
 use std::sync::Arc;
@@ -36,7 +37,7 @@ impl<'a> Binder<'a> {
         {
             return beyond("a DELETE of this form");
         }
-        let table = self.target(name)?;
+        let table = self.target(name, &analysis::needs_of_delete(delete))?;
         self.reads.insert(table.name.clone());
         let mut relations = vec![Relation::table(&table, alias.as_ref().map(|alias| folded(&alias.name)))];
         let mut joined = vec![Joined::Inner(None)];

@@ -8,6 +8,7 @@ use super::stop::{Bind, Place, beyond};
 use super::tree;
 use fabius_program::syntax::tree::{Expression, ExpressionKind};
 use fabius_sql_meaning::catalog::folded;
+use fabius_sql_syntax::privilege::Privilege;
 use fabius_value::DataType;
 use sqlparser::ast::{self, Expr, JoinConstraint, JoinOperator, TableFactor};
 
@@ -101,6 +102,7 @@ impl<'a> Binder<'a> {
         let relation = match factor {
             TableFactor::Table { name, alias, args: None, version: None, sample: None, .. } => {
                 let table = self.table(name)?;
+                self.require(&table, Privilege::Select)?;
                 self.reads.insert(table.name.clone());
                 let mut relation = Relation::table(&table, alias.as_ref().map(|alias| folded(&alias.name)));
                 if let Some(alias) = alias {

@@ -212,6 +212,7 @@ impl Binder<'_> {
             _ => return beyond("nextval of what is computed"),
         };
         let sequence = self.catalog.sequence_of_text(&text)?;
+        self.catalog.require_next(self.asker, sequence)?;
         let name = sequence.name.clone();
         Ok(self.next_value(name))
     }

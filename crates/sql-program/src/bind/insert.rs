@@ -13,6 +13,7 @@ use super::untyped::type_items;
 use super::write::Afterwards;
 use crate::lowered::{Argument, Fate};
 use fabius_program::syntax::tree::Expression;
+use fabius_sql_meaning::analysis;
 use fabius_sql_meaning::catalog::ObjectName;
 use fabius_sql_meaning::catalog::{Column, ROW_NUMBER, Table, folded};
 use fabius_sql_meaning::parameter_types;
@@ -51,7 +52,7 @@ impl<'a> Binder<'a> {
         {
             return beyond("an INSERT of this form");
         }
-        let mut table = self.target(name)?;
+        let mut table = self.target(name, &analysis::needs_of_insert(insert))?;
         if insert.overwrite {
             // `OVERRIDING SYSTEM VALUE`, as `parse` spells it.
             let columns = Arc::make_mut(&mut table).columns.iter_mut();

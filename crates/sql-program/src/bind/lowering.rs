@@ -12,6 +12,7 @@ use fabius_sql_meaning::catalog::Catalog;
 use fabius_sql_meaning::output::RowLock;
 use fabius_sql_meaning::parameter_types::ParameterTypes;
 use fabius_sql_syntax::normal_form::NormalForm;
+use fabius_sql_syntax::privilege::Privilege;
 use fabius_value::{DataType, Result};
 use sqlparser::ast::{self, Statement};
 use std::sync::Arc;
@@ -64,6 +65,11 @@ pub fn explained(
     Ok(fabius_program::explain::report(&program, programs, &phases))
 }
 
+/// What an item of `FROM` joins.
+fn factors(item: &ast::TableWithJoins) -> impl Iterator<Item = &ast::TableFactor> {
+    std::iter::once(&item.relation).chain(item.joins.iter().map(|join| &join.relation))
+}
+
 /// The name that programs of statements have.
 const NAME: &str = "statement";
 
@@ -74,6 +80,16 @@ impl Binder<'_> {
             [lock] if lock.of.is_none() => Some(RowLock::of(lock)?),
             _ => return beyond("locks of some tables"),
         };
+        if row_lock.is_some()
+            && let ast::SetExpr::Select(select) = query.body.as_ref()
+        {
+            for factor in select.from.iter().flat_map(factors) {
+                if let ast::TableFactor::Table { name, .. } = factor {
+                    let table = self.table(name)?;
+                    self.require(&table, Privilege::Update)?;
+                }
+            }
+        }
         if let Some((results, columns)) = self.arrays(query)? {
             return Ok(self.finish(source, results, Shape::OneRow(columns), "SELECT", None));
         }

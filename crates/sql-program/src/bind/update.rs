@@ -12,6 +12,7 @@ use super::stop::{Bind, Place, beyond, wrong};
 use super::tree;
 use super::write::Afterwards;
 use fabius_program::syntax::tree::Expression;
+use fabius_sql_meaning::analysis;
 use fabius_sql_meaning::analysis::row_of;
 use fabius_sql_meaning::catalog::{Column, ForeignKey, Table, folded};
 use fabius_sql_syntax::tokens::Tokens;
@@ -40,7 +41,7 @@ impl<'a> Binder<'a> {
         if !update.table.joins.is_empty() {
             return beyond("an UPDATE of a join");
         }
-        let table = self.target(name)?;
+        let table = self.target(name, &analysis::needs_of_update(update))?;
         let alias = alias.as_ref().map(|alias| folded(&alias.name));
         let others = match &update.from {
             None => &[][..],

@@ -13,6 +13,7 @@ use fabius_program::syntax::tree::{Block, Expression};
 use fabius_sql_meaning::catalog::{Column, Table, folded};
 use fabius_sql_meaning::functions::may_differ;
 use fabius_sql_meaning::type_rules::{Context, without_modifiers};
+use fabius_sql_syntax::privilege::Privilege;
 use fabius_sql_syntax::tokens::Tokens;
 use fabius_sql_syntax::written::written;
 use fabius_value::DataType;
@@ -106,9 +107,12 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// The table that a statement writes.
-    pub(super) fn target(&mut self, name: &ast::ObjectName) -> Bind<Arc<Table>> {
+    /// The table that a statement writes, and what it has to be allowed to do with it.
+    pub(super) fn target(&mut self, name: &ast::ObjectName, needs: &[Privilege]) -> Bind<Arc<Table>> {
         let table = self.table(name)?;
+        for privilege in needs {
+            self.require(&table, *privilege)?;
+        }
         if super::binder::is_system(&table.name.schema) {
             let message = format!("permission denied: \"{}\" is a system catalog", table.name.name);
             return self.fail(b"42501", message, Place::of(name));
@@ -186,6 +190,12 @@ impl<'a> Binder<'a> {
     /// A column's `DEFAULT`; null if it has none.
     pub(super) fn default_value(&mut self, column: &Column) -> Bind<Bound> {
         if let Some(sequence) = &column.sequence {
+            // An identity's sequence is a part of its table.
+            if column.identity.is_none()
+                && let Some(sequence) = self.catalog.sequences.get(sequence)
+            {
+                self.catalog.require_next(self.asker, sequence)?;
+            }
             let next = self.next_value(sequence.clone());
             return self.convert(next, &column.sql_type, Context::Assignment);
         }

@@ -35,12 +35,12 @@ pub fn create(text: &str, catalog: &Catalog) -> Result<Creation> {
 }
 
 /// Compiles a body with nothing given, for what is wrong with it whatever tables there are. As in PostgreSQL, what
-/// it names may be created later.
+/// it names may be created, and granted, later.
 fn check(definition: &Definition, function: &Function, catalog: &Catalog) -> Result<()> {
     let mut types = ParameterTypes::default();
     let mut binder = Binder::new(catalog, "", &mut types);
     match inline::checked(&mut binder, definition, &function.parameters) {
-        Err(error) if !matches!(&error.state().0, b"42P01" | b"42703" | b"42883") => Err(error),
+        Err(error) if !matches!(&error.state().0, b"42P01" | b"42703" | b"42883" | b"42501") => Err(error),
         _ => Ok(()),
     }
 }

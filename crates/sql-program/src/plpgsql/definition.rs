@@ -32,6 +32,8 @@ pub struct Definition {
     pub names_columns: bool,
     /// `STRICT`.
     pub is_strict: bool,
+    /// `SECURITY DEFINER`: the privileges of the function's owner count, not those of who calls it.
+    pub is_definers: bool,
     /// `IMMUTABLE`, `STABLE`, `VOLATILE`.
     pub volatility: Volatility,
     /// `sql` or `plpgsql`.
@@ -105,6 +107,7 @@ pub fn parse_do(text: &str) -> Result<Definition> {
         returns: Returns::Scalar(SqlType::Void),
         names_columns: false,
         is_strict: false,
+        is_definers: false,
         volatility: Volatility::Volatile,
         language,
         body: Body::Block(parser::parse(&source)?),
@@ -122,6 +125,7 @@ struct Header<'a> {
     parameters: Vec<FunctionParameter>,
     returns: Option<ReturnsClause>,
     is_strict: bool,
+    is_definers: bool,
     volatility: Volatility,
     language: Option<String>,
     body: Option<BodyText>,
@@ -152,6 +156,7 @@ impl<'a> Header<'a> {
             parameters: Vec::new(),
             returns: None,
             is_strict: false,
+            is_definers: false,
             volatility: Volatility::Volatile,
             language: None,
             body: None,
@@ -446,8 +451,8 @@ impl<'a> Header<'a> {
     }
 
     fn security(&mut self) -> Result<()> {
-        // Users have no rights that differ.
-        if self.cursor.accept("invoker") || self.cursor.accept("definer") {
+        self.is_definers = self.cursor.accept("definer");
+        if self.is_definers || self.cursor.accept("invoker") {
             return Ok(());
         }
         Err(self.cursor.unexpected())
@@ -517,6 +522,7 @@ impl<'a> Header<'a> {
             returns,
             names_columns,
             is_strict: self.is_strict,
+            is_definers: self.is_definers,
             volatility: self.volatility,
             language,
             source,

@@ -14,6 +14,7 @@ use fabius_sql_meaning::catalog::{Function, ObjectName, ParameterMode, Returns};
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_syntax::plpgsql::piece;
+use fabius_sql_syntax::privilege::Class;
 use fabius_value::{Error, SqlState};
 use sqlparser::ast;
 use std::cell::RefCell;
@@ -145,7 +146,26 @@ fn body(
     origins: &[Origin],
     given: Vec<Given>,
 ) -> Bind<Returned> {
+    binder.catalog.require_call(binder.asker, function)?;
     let definition = definition::parse(&function.definition, binder.catalog)?;
+    if definition.is_definers {
+        let owner = binder.catalog.access(Class::Function, function.oid).owner;
+        let asker = std::mem::replace(&mut binder.asker, owner);
+        let returned = body_as(binder, function, &definition, origins, given);
+        binder.asker = asker;
+        return returned;
+    }
+    body_as(binder, function, &definition, origins, given)
+}
+
+/// As [`body`], with the privileges of [`Binder::asker`].
+fn body_as(
+    binder: &mut Binder<'_>,
+    function: &Function,
+    definition: &Definition,
+    origins: &[Origin],
+    given: Vec<Given>,
+) -> Bind<Returned> {
     let mut entities = Vec::new();
     let mut nulls = Vec::new();
     for (origin, parameter) in origins.iter().zip(&function.parameters) {
@@ -181,11 +201,11 @@ fn body(
         entities.push((parameter.name.clone(), entity));
     }
     if !function.is_strict || nulls.is_empty() {
-        return compiled(binder, &definition, &entities);
+        return compiled(binder, definition, &entities);
     }
     // `STRICT`: null if an argument is.
     let all_there = build::all(nulls.into_iter().map(|value| build::is_null(value, true)));
-    let (mut inner, returned) = binder.nested(|binder| compiled(binder, &definition, &entities))?;
+    let (mut inner, returned) = binder.nested(|binder| compiled(binder, definition, &entities))?;
     let returned = match returned {
         Returned::Row(row) if row.iter().any(|(_, value)| matches!(value.sql_type, SqlType::Array(_))) => {
             return Err(Stop::Beyond("an array from a function that is STRICT".into()));

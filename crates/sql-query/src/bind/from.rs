@@ -12,17 +12,18 @@ use crate::outer_reference::asks_outside;
 use datafusion::common::{Column, JoinType};
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Operator};
-use fabius_sql_meaning::catalog::{ObjectName, TEMPORARY, TEMPORARY_SHOWN, Table, View};
+use fabius_sql_meaning::catalog::{Relation as CatalogRelation, Table, View};
 use fabius_sql_meaning::pg_catalog;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_syntax::part;
+use fabius_sql_syntax::privilege::{Class, Privilege};
 use fabius_sql_syntax::tokens::Tokens;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 use std::sync::Arc;
 
 /// Something in `FROM`, before it is joined to what stands left of it.
-enum Item {
+pub(super) enum Item {
     /// A relation that stands by itself, or with references to the outer query only.
     Relation { plan: LogicalPlan, scope: Scope },
     /// A relation that refers to what stands left of it.
@@ -31,7 +32,7 @@ enum Item {
     Arrays { arrays: Vec<(Column, Expr)>, scope: Scope },
 }
 
-type Joined = (LogicalPlan, Scope);
+pub(super) type Joined = (LogicalPlan, Scope);
 
 impl Binder<'_> {
     /// All of `FROM`.
@@ -142,7 +143,11 @@ impl Binder<'_> {
     }
 
     /// Binds with what stands left in sight, as the innermost query.
-    fn beside<T>(&mut self, left: Option<&Scope>, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+    pub(super) fn beside<T>(
+        &mut self,
+        left: Option<&Scope>,
+        bind: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
         self.levels.push(Level {
             scope: left.cloned().unwrap_or_default(),
             clause: Some("functions in FROM"),
@@ -151,220 +156,6 @@ impl Binder<'_> {
         let result = bind(self);
         self.levels.pop();
         result
-    }
-
-    fn function_item(
-        &mut self,
-        path: &[String],
-        arguments: &[ast::FunctionArg],
-        alias: Option<&ast::TableAlias>,
-        with_ordinality: bool,
-        left: Option<&Scope>,
-    ) -> Result<Item> {
-        let name = match path {
-            [name] => name,
-            [schema, name] if schema == "pg_catalog" => name,
-            _ => {
-                return Err(unsupported(format!(
-                    "the function {} in FROM is not supported here",
-                    path.join(".")
-                )));
-            }
-        };
-        if let Some(relation) = pg_catalog::function_relation(name) {
-            let (plan, scope) = self.system(relation, name, alias)?;
-            return Ok(Item::Relation { plan, scope });
-        }
-        let call = ast::Function {
-            name: ast::ObjectName::from(vec![ast::Ident::new(name.clone())]),
-            uses_odbc_syntax: false,
-            parameters: ast::FunctionArguments::None,
-            args: ast::FunctionArguments::List(ast::FunctionArgumentList {
-                duplicate_treatment: None,
-                args: arguments.to_vec(),
-                clauses: Vec::new(),
-            }),
-            filter: None,
-            null_treatment: None,
-            over: None,
-            within_group: Vec::new(),
-        };
-        let arrays = self.beside(left, |binder| {
-            if matches!(name.as_str(), "json_each" | "jsonb_each" | "json_each_text" | "jsonb_each_text") {
-                return binder.json_each(name, &call);
-            }
-            if name == "pg_options_to_table" {
-                return binder.options(&call);
-            }
-            if matches!(
-                name.as_str(),
-                "json_to_record" | "jsonb_to_record" | "json_to_recordset" | "jsonb_to_recordset"
-            ) {
-                return binder.json_records(name, arguments, alias);
-            }
-            if name == "unnest" && arguments.len() > 1 {
-                let mut arrays = Vec::new();
-                for argument in arguments {
-                    if let ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expression)) = argument {
-                        let typed = binder.expression(expression)?;
-                        arrays.push(("unnest".to_string(), binder.set_returning("unnest", vec![typed])?));
-                    }
-                }
-                return Ok(arrays);
-            }
-            let typed = binder.call(&call)?;
-            let within = match &typed.expr {
-                Expr::Unnest(unnest) => &unnest.expr,
-                other => other,
-            };
-            if super::call::refuse_sets([within], "").is_err() {
-                return Err(unsupported("set-returning functions must appear at top level of FROM"));
-            }
-            let array = match typed.expr {
-                Expr::Unnest(unnest) => Typed::new(*unnest.expr, SqlType::Array(Box::new(typed.sql_type))),
-                // A function of one value gives one row.
-                _ => {
-                    let sql_type = SqlType::Array(Box::new(typed.sql_type.clone()));
-                    binder.function_returning("fabius_array", vec![typed], sql_type)?
-                }
-            };
-            let column = match name.as_str() {
-                "json_array_elements" | "jsonb_array_elements" => "value".to_string(),
-                other => other.to_string(),
-            };
-            Ok(vec![(column, array)])
-        })?;
-        let (names, arrays) = arrays.into_iter().unzip();
-        self.arrays_item(arrays, names, name, alias, with_ordinality)
-    }
-
-    /// `json_to_recordset(document) AS alias (column type, ...)`
-    fn json_records(
-        &mut self,
-        name: &str,
-        arguments: &[ast::FunctionArg],
-        alias: Option<&ast::TableAlias>,
-    ) -> Result<Vec<(String, Typed)>> {
-        let [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(document))] = arguments else {
-            return Err(unsupported(format!("this call of {name} is not supported")));
-        };
-        let json = if name.starts_with("jsonb") { SqlType::JsonB } else { SqlType::Json };
-        let typed = self.expression(document)?;
-        let document = super::operator::as_text(self.coerce(typed, &json)?);
-        let texts = SqlType::Array(Box::new(SqlType::Text));
-        let documents = if name.ends_with("set") {
-            let flag =
-                Typed::literal(datafusion::scalar::ScalarValue::Boolean(Some(false)), SqlType::Boolean);
-            self.function("fabius_json_elements", vec![document, flag])?
-        } else {
-            self.function_returning("fabius_array", vec![document], texts)?
-        };
-        let mut columns = Vec::new();
-        for column in alias.map(|alias| alias.columns.as_slice()).unwrap_or_default() {
-            let Some(data_type) = &column.data_type else { continue };
-            let (field, sql_type) = (folded(&column.name), self.environment.catalog.type_of(data_type)?);
-            let key = super::scope::unknown(&field);
-            let kind = super::scope::unknown(match sql_type {
-                SqlType::Json | SqlType::JsonB => "json",
-                SqlType::Array(_) => "array",
-                _ => "text",
-            });
-            let values = self.function("fabius_json_field", vec![documents.clone(), key, kind])?;
-            columns.push((field, self.cast(values, &SqlType::Array(Box::new(sql_type)))?));
-        }
-        if columns.is_empty() {
-            return Err(Error::new(
-                SqlState::SYNTAX_ERROR,
-                "a column definition list is required for functions returning \"record\"",
-            ));
-        }
-        Ok(columns)
-    }
-
-    fn json_each(&mut self, name: &str, call: &ast::Function) -> Result<Vec<(String, Typed)>> {
-        let ast::FunctionArguments::List(list) = &call.args else { return Ok(Vec::new()) };
-        let Some(ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(document))) = list.args.first() else {
-            return Err(unsupported(format!("this call of {name} is not supported")));
-        };
-        let json = if name.starts_with("jsonb") { SqlType::JsonB } else { SqlType::Json };
-        let typed = self.expression(document)?;
-        let document = super::operator::as_text(self.coerce(typed, &json)?);
-        let is_text = name.ends_with("text");
-        let flag = Typed::literal(datafusion::scalar::ScalarValue::Boolean(Some(is_text)), SqlType::Boolean);
-        let keys = self.function("fabius_json_keys", vec![document.clone()])?;
-        let values = self.function("fabius_json_values", vec![document, flag])?;
-        let element = if is_text { SqlType::Text } else { json };
-        let values = Typed::new(values.expr, SqlType::Array(Box::new(element)));
-        Ok(vec![("key".into(), keys), ("value".into(), values)])
-    }
-
-    /// `pg_options_to_table`: names and values of options.
-    fn options(&mut self, call: &ast::Function) -> Result<Vec<(String, Typed)>> {
-        let ast::FunctionArguments::List(list) = &call.args else { return Ok(Vec::new()) };
-        let [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(options))] = list.args.as_slice() else {
-            return Err(unsupported("this call of pg_options_to_table is not supported"));
-        };
-        let options = self.expression(options)?;
-        let names = self.function("fabius_option_names", vec![options.clone()])?;
-        let values = self.function("fabius_option_values", vec![options])?;
-        Ok(vec![("option_name".into(), names), ("option_value".into(), values)])
-    }
-
-    fn arrays_item(
-        &mut self,
-        mut arrays: Vec<Typed>,
-        mut names: Vec<String>,
-        function: &str,
-        alias: Option<&ast::TableAlias>,
-        with_ordinality: bool,
-    ) -> Result<Item> {
-        if with_ordinality && !arrays.is_empty() {
-            let one = Typed::literal(datafusion::scalar::ScalarValue::Int32(Some(1)), SqlType::Int);
-            let each = arrays
-                .iter()
-                .map(|array| self.function("fabius_subscripts", vec![array.clone(), one.clone()]));
-            let each = each.collect::<Result<_>>()?;
-            // Of lists that begin alike the longest.
-            let places = self.function("fabius_greatest", each)?;
-            let places = self.cast(places, &SqlType::Array(Box::new(SqlType::BigInt)))?;
-            arrays.push(places);
-            names.push("ordinality".into());
-        }
-        let relation = alias.map_or_else(|| function.to_string(), |alias| folded(&alias.name));
-        // A function of one column gives the alias to it too.
-        if let (Some(alias), Some(first)) = (alias, names.first_mut())
-            && arrays.len() - usize::from(with_ordinality) == 1
-        {
-            *first = folded(&alias.name);
-        }
-        let (mut columns, mut outputs) = (Vec::new(), Vec::new());
-        for (array, name) in arrays.into_iter().zip(names) {
-            let SqlType::Array(element) = array.sql_type else { continue };
-            let column = self.fresh_column();
-            outputs.push(Output {
-                name,
-                column: column.clone(),
-                sql_type: *element,
-                flavor: Flavor::Plain,
-                origin: (0, 0),
-            });
-            columns.push((column, array.expr));
-        }
-        if let Some(alias) = alias {
-            rename(&mut outputs, &column_names(alias), &relation)?;
-        }
-        let mut scope = Scope::of_relation(&relation, outputs);
-        // The row of a function that gives values is the value itself.
-        if let [(column, _)] = columns.as_slice() {
-            scope.present.push((relation, column.clone()));
-        }
-        let refers = columns.iter().any(|(_, expression)| !expression.column_refs().is_empty());
-        if refers {
-            return Ok(Item::Arrays { arrays: columns, scope });
-        }
-        let empty = LogicalPlanBuilder::empty(true).build().map_err(inbound)?;
-        let plan = spread(empty, columns, false)?;
-        Ok(Item::Relation { plan, scope })
     }
 
     /// A table, view, sequence, system relation or common table expression.
@@ -389,27 +180,30 @@ impl Binder<'_> {
         if let Some(relation) = pg_catalog::relation(schema, name) {
             return self.system(relation, name, alias);
         }
-        let path_of_search = self.environment.session.search_path();
-        let schemas: Vec<String> = match schema {
-            Some(TEMPORARY_SHOWN) => vec![TEMPORARY.to_string()],
-            Some(schema) => vec![schema.to_string()],
-            None => std::iter::once(TEMPORARY.to_string()).chain(path_of_search).collect(),
+        let found = match self.reader {
+            // Names in a view were found when it was made.
+            Some(_) => {
+                let mut candidates = catalog.candidates(schema, name).into_iter();
+                candidates.find_map(|name| catalog.relation_named(&name))
+            }
+            None => catalog.relation_along(schema, name)?,
         };
-        for schema in schemas {
-            let full = ObjectName { schema, name: name.clone() };
-            if let Some(table) = catalog.tables.get(&full) {
-                return self.stored(table, alias);
-            }
-            if let Some(view) = catalog.views.get(&full) {
-                return self.view(view, alias);
-            }
-            if let Some(sequence) = catalog.sequences.get(&full) {
+        let Some(relation) = found else { return Err(no_table(path)) };
+        catalog.require_as(self.reader.unwrap_or(catalog.role), &relation, Privilege::Select)?;
+        match relation {
+            CatalogRelation::Table(table) => self.stored(table, alias),
+            CatalogRelation::View(view) => self.view(view, alias),
+            CatalogRelation::Sequence(sequence) => {
                 let leaf = Leaf::Sequence(sequence.clone());
-                let outputs = self.leaf(leaf, &full.name)?;
-                return self.aliased(outputs, &full.name, alias);
+                let outputs = self.leaf(leaf, name)?;
+                self.aliased(outputs, name, alias)
+            }
+            CatalogRelation::Index(..) => {
+                let message = format!("cannot open relation \"{name}\"");
+                Err(Error::new(SqlState(*b"42809"), message)
+                    .with_detail("This operation is not supported for indexes."))
             }
         }
-        Err(no_table(path))
     }
 
     /// Rows that were found before: the alias has their columns with types.
@@ -445,7 +239,7 @@ impl Binder<'_> {
         Ok(Relation { plan, columns })
     }
 
-    fn system(
+    pub(super) fn system(
         &mut self,
         relation: &'static pg_catalog::Relation,
         name: &str,
@@ -490,6 +284,10 @@ impl Binder<'_> {
         let known_as = alias.map_or_else(|| table.name.name.clone(), |alias| folded(&alias.name));
         let named =
             |names: &Option<Vec<String>>| names.as_ref().is_none_or(|names| names.contains(&known_as));
+        if self.locking.iter().any(|(names, _)| named(names)) {
+            let reader = self.reader.unwrap_or(self.environment.catalog.role);
+            self.environment.catalog.require_as(reader, &CatalogRelation::Table(table), Privilege::Update)?;
+        }
         let row_lock = self.locking.iter().filter(|(names, _)| named(names)).map(|(_, lock)| *lock).max();
         let leaf = Leaf::Table { table: table.clone(), row_lock };
         let mut bound = self.leaf(leaf, &table.name.name)?;
@@ -513,13 +311,15 @@ impl Binder<'_> {
         let ast::Statement::Query(query) = Tokens::of(&view.query)?.sql()? else {
             return Err(unsupported(format!("the view {} is not a query", view.name.name)));
         };
-        // A view sees nothing of where it is used.
+        // A view sees nothing of where it is used, and reads what its owner may read.
+        let owner = self.environment.catalog.access(Class::Table, view.oid).owner;
+        let reader = self.reader.replace(owner);
         let (levels, commons) = (std::mem::take(&mut self.levels), std::mem::take(&mut self.commons));
         let (locking, wildcards) = (std::mem::take(&mut self.locking), self.wildcards.take());
         self.is_relation = true;
         let bound = self.deeper(|binder| binder.query(&query));
         (self.levels, self.commons, self.locking) = (levels, commons, locking);
-        self.wildcards = wildcards;
+        (self.wildcards, self.reader) = (wildcards, reader);
         let mut bound = bound?;
         let names: Vec<String> = view.columns.iter().map(|(name, _)| name.clone()).collect();
         rename(&mut bound.columns, &names, &view.name.name)?;
@@ -773,7 +573,7 @@ fn join_plans(
     builder.and_then(LogicalPlanBuilder::build).map_err(inbound)
 }
 
-fn column_names(alias: &ast::TableAlias) -> Vec<String> {
+pub(super) fn column_names(alias: &ast::TableAlias) -> Vec<String> {
     alias.columns.iter().map(|column| folded(&column.name)).collect()
 }
 

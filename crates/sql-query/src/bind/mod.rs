@@ -10,7 +10,7 @@
 //! | [`chain`] | long chains of `AND` and `OR` |
 //! | [`coerce`] | types that have to become others |
 //! | [`expression`] | expressions |
-//! | [`from`] | `FROM` and joins |
+//! | [`from`], `from_function` | `FROM` and joins; functions in it |
 //! | [`grouping`] | `GROUP BY` |
 //! | [`input_order`] | the order of a subquery's rows in aggregates over them |
 //! | [`lateral_row`] | `LATERAL` of one row that is computed of the row beside it |
@@ -30,6 +30,7 @@ mod chain;
 mod coerce;
 mod expression;
 mod from;
+mod from_function;
 mod grouping;
 mod input_order;
 mod lateral_row;
@@ -53,7 +54,7 @@ use datafusion::common::Column;
 use datafusion::logical_expr::expr::Sort;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use fabius_sql_meaning::analysis::Sense;
-use fabius_sql_meaning::catalog::{ObjectName, folded};
+use fabius_sql_meaning::catalog::{ObjectName, Oid, folded};
 use fabius_sql_meaning::functions::Environment;
 use fabius_sql_meaning::output::RowLock;
 use fabius_sql_meaning::parameter_types::ParameterTypes;
@@ -158,6 +159,8 @@ pub(super) struct Binder<'a> {
     commons: Vec<Common>,
     /// `FOR UPDATE` and its like in the query that is bound: all tables, or those of these names.
     locking: Vec<(Option<Vec<String>>, RowLock)>,
+    /// Whose privileges count within a view: those of the view's owner.
+    reader: Option<Oid>,
     /// Whether the `SELECT` that comes is a side of a set operation, where bare literals have no type yet.
     is_operand: bool,
     /// Whether the `SELECT` that comes is a relation to what is around it, which may have conditions on its columns.
@@ -183,6 +186,7 @@ impl<'a> Binder<'a> {
             types,
             reads: Vec::new(),
             locks_rows: false,
+            reader: None,
             levels: Vec::new(),
             commons: Vec::new(),
             locking: Vec::new(),

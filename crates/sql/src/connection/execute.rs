@@ -227,6 +227,9 @@ impl Connection {
             | Command::AlterDomain { .. }
             | Command::DropDomain { .. }
             | Command::CreateDatabase { .. }
+            | Command::Role(_)
+            | Command::Grant(_)
+            | Command::Owner { .. }
             | Command::ChangeDatabase { .. }
             | Command::CreateExtension(..)
             | Command::DropExtension { .. } => {
@@ -315,6 +318,8 @@ impl Connection {
         let usual = |name| self.settings.get(name).unwrap_or_default();
         let isolation = open.and_then(|open| open.characteristics.isolation).map(str::to_string);
         let deferrable = open.and_then(|open| open.characteristics.is_deferrable).map(switch);
+        let roles = self.database.roles();
+        let is_superuser = roles.is_superuser(self.role_among(&roles));
         vec![
             ("transaction_isolation", isolation.unwrap_or_else(|| usual("default_transaction_isolation"))),
             (
@@ -330,6 +335,7 @@ impl Connection {
                     |open| switch(open.is_read_only),
                 ),
             ),
+            ("is_superuser", switch(is_superuser)),
             ("transaction_deferrable", deferrable.unwrap_or_else(|| usual("default_transaction_deferrable"))),
         ]
     }

@@ -1,11 +1,14 @@
 //! What functions and catalog relations ask about a session.
 
 use super::advisory::AdvisoryLocks;
+use super::identity::Login;
 use super::listed::Listed;
 use super::sql_database::SqlDatabase;
+use super::sql_database::View;
 use crate::lock::{LockKey, owner_of};
 use crate::settings::Settings;
 use fabius::Database;
+use fabius_sql_meaning::catalog::access::Access;
 use fabius_sql_meaning::catalog::{Catalog, Oid, Sequence};
 use fabius_sql_meaning::session_facts::{
     Activity, HeldLock, ListedCursor, ListedStatement, LockedThing, SessionFacts, Setting, Waiting,
@@ -13,7 +16,8 @@ use fabius_sql_meaning::session_facts::{
 use fabius_sql_meaning::session_facts::{AdvisoryKey, AdvisoryLock};
 use fabius_sql_meaning::text_format::TextStyle;
 use fabius_sql_query::failure;
-use fabius_value::{Result, TableId};
+use fabius_sql_syntax::privilege::Class;
+use fabius_value::{Error, Result, SqlState, TableId};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -25,7 +29,7 @@ pub(super) struct Facts {
     pub database: Arc<SqlDatabase>,
     /// The database's number, and its name.
     pub within: (Oid, String),
-    pub user: String,
+    pub login: Login,
     pub process: i32,
     pub now: Mutex<Now>,
     pub advisory: Mutex<AdvisoryLocks>,
@@ -37,6 +41,8 @@ pub(super) struct Facts {
 #[derive(Default)]
 pub(super) struct Now {
     pub search_path: Vec<String>,
+    /// The names of the role whose privileges count, and of the session's own.
+    pub users: (String, String),
     pub transaction_us: i64,
     pub settings: Settings,
     /// The settings that are the transaction's own.
@@ -150,7 +156,19 @@ fn wall_clock(moment: Instant) -> i64 {
 
 impl SessionFacts for Facts {
     fn user(&self) -> String {
-        self.user.clone()
+        self.now.lock().users.0.clone()
+    }
+
+    fn access_of_database(&self, database: Oid) -> Access {
+        self.database.catalog(database, View::along(&[])).access(Class::Database, database)
+    }
+
+    fn session_user(&self) -> String {
+        self.now.lock().users.1.clone()
+    }
+
+    fn superuser(&self) -> String {
+        self.login.superuser().to_string()
     }
 
     fn database(&self) -> String {
@@ -218,6 +236,13 @@ impl SessionFacts for Facts {
     }
 
     fn set_setting(&self, name: &str, value: &str, is_local: bool) -> Result<String> {
+        if matches!(name.to_lowercase().as_str(), "role" | "session_authorization") {
+            return Err(Error::new(
+                SqlState::NOT_SUPPORTED,
+                format!("set_config of \"{name}\" is not supported"),
+            )
+            .with_hint("use SET ROLE or SET SESSION AUTHORIZATION"));
+        }
         let mut now = self.now.lock();
         now.settings.set(name, Some(value), is_local)?;
         now.set.push((name.to_string(), value.to_string(), is_local));

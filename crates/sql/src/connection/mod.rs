@@ -54,6 +54,7 @@ mod explanation;
 mod facts;
 mod given_rows;
 mod held_rows;
+pub(crate) mod identity;
 mod listed;
 mod met_rows;
 mod numbers;
@@ -71,7 +72,7 @@ mod session_command;
 mod session_function;
 mod skip_locked;
 mod source;
-mod sql_database;
+pub(crate) mod sql_database;
 mod stance;
 mod transaction;
 mod with_writes;
@@ -100,8 +101,10 @@ use fabius_sql_syntax as syntax;
 use facts::Facts;
 use futures::stream::BoxStream;
 use given_rows::GivenRows;
+use identity::Login;
 use parking_lot::Mutex;
 use presence::Presence;
+use sql_database::View;
 use stance::Stance;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -122,7 +125,7 @@ pub enum TransactionStatus {
 /// One client: its settings, its transaction, what it has prepared.
 pub struct Connection {
     database: Arc<SqlDatabase>,
-    user: String,
+    login: Login,
     process: i32,
     recall: Arc<Recall>,
     presence: Arc<Presence>,
@@ -239,10 +242,11 @@ impl Connection {
 
     /// As [`Connection::numbered`], to the database of a number and name.
     pub fn to(database: Arc<SqlDatabase>, within: (Oid, String), user: &str, process: i32) -> Connection {
+        let login = Login::of(user, &database.roles());
         let facts = Facts {
             database: database.clone(),
             within: within.clone(),
-            user: user.to_string(),
+            login: login.clone(),
             process,
             now: Mutex::default(),
             advisory: Mutex::default(),
@@ -251,10 +255,11 @@ impl Connection {
         let presence = Arc::new(Presence::new(process, user, within, clock::now_us()));
         database.sessions.lock().insert(process, presence.clone());
         let memory = database.session_memory();
-        let settings = Settings::new(user, database.is_standby());
+        let is_superuser = database.roles().is_superuser(login.role);
+        let settings = Settings::new(user, database.is_standby(), is_superuser);
         Connection {
             database,
-            user: user.to_string(),
+            login,
             process,
             recall: Arc::default(),
             presence,
@@ -294,9 +299,14 @@ impl Connection {
         self.facts.within.0
     }
 
+    /// The name of the database that it is connected to.
+    pub(crate) fn database_name(&self) -> String {
+        self.facts.within.1.clone()
+    }
+
     /// The connection's user.
     pub fn user(&self) -> &str {
-        &self.user
+        &self.login.user
     }
 
     /// The statement that it runs, or the last one.
@@ -349,14 +359,16 @@ impl Connection {
         if let Some(catalog) = self.catalog.as_ref().filter(|_| self.catalog_base == version) {
             return catalog.clone();
         }
-        let path = self.settings.search_path(&self.user);
-        let mut shared = self.database.catalog(self.within(), &path);
+        let roles = self.database.roles();
+        let search_path = self.settings.search_path(&self.login.name(self.role_among(&roles), &roles));
+        let view = View { search_path, role: self.seen_as(&roles), waiting: BTreeMap::new() };
+        let mut shared = self.database.catalog(self.within(), view.clone());
         let changes = self.transaction.as_ref().map(|open| open.changes.as_slice()).unwrap_or_default();
         let catalog = if changes.is_empty() && self.temporary.is_empty() {
             if let Some(open) = &self.transaction {
                 let waiting = open.constraint_modes.waiting(&shared);
                 if !waiting.is_empty() {
-                    shared = self.database.catalog_with(self.within(), &path, waiting);
+                    shared = self.database.catalog(self.within(), View { waiting, ..view });
                 }
             }
             shared
@@ -366,6 +378,7 @@ impl Connection {
             if let Some(open) = &self.transaction {
                 own.waiting = open.constraint_modes.waiting(&own);
             }
+            own.role = self.seen_as(&own.roles);
             own.version = self.database.new_version();
             Arc::new(own)
         };
@@ -445,6 +458,11 @@ impl Connection {
     /// `42704` for an unknown one, `22023` for a value it does not take.
     pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
         self.catalog = None;
+        match name.to_lowercase().as_str() {
+            "role" if value == "none" => {}
+            setting @ ("role" | "session_authorization") => self.check_becoming(setting, value)?,
+            _ => {}
+        }
         self.settings.start(name, value)
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// A connection, as others see it.
 pub(super) struct Presence {
     pub process: i32,
-    user: String,
+    pub user: String,
     pub database: (Oid, String),
     connected_us: i64,
     now: Mutex<Doing>,

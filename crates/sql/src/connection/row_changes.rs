@@ -4,6 +4,8 @@ use super::assigned::{assigned, not_supported, stored_types};
 use super::write_query::WriteQuery;
 use fabius::Database;
 use fabius_program::syntax::Source;
+use fabius_sql_meaning::analysis;
+use fabius_sql_meaning::catalog::Relation;
 use fabius_sql_meaning::catalog::{Catalog, ROW_NUMBER, Table, folded};
 use fabius_sql_meaning::column_name;
 use fabius_sql_meaning::parameter_types::ParameterTypes;
@@ -13,6 +15,7 @@ use fabius_sql_program::bind::{RowsOf, lower_delete_rows, lower_update_rows};
 use fabius_sql_program::bulk_write::BulkWrite;
 use fabius_sql_query as query;
 use fabius_sql_syntax::part;
+use fabius_sql_syntax::privilege::Privilege;
 use fabius_sql_syntax::tokens::Tokens;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast::{self, VisitMut, VisitorMut};
@@ -36,7 +39,7 @@ impl Target {
     }
 }
 
-fn target(catalog: &Catalog, table: &ast::TableWithJoins) -> Result<Target> {
+fn target(catalog: &Catalog, table: &ast::TableWithJoins, needs: &[Privilege]) -> Result<Target> {
     let ast::TableFactor::Table { name, alias, .. } = &table.relation else {
         return Err(not_supported("a change of other than a table"));
     };
@@ -44,6 +47,9 @@ fn target(catalog: &Catalog, table: &ast::TableWithJoins) -> Result<Target> {
         return Err(not_supported("a change of joined tables"));
     }
     let found = catalog.table(name)?.clone();
+    for privilege in needs {
+        catalog.require(&Relation::Table(&found), *privilege)?;
+    }
     let alias = alias.as_ref().map(|alias| folded(&alias.name));
     let called = alias.clone().unwrap_or_else(|| found.name.name.clone());
     let columns = match &found.primary_key {
@@ -216,7 +222,7 @@ impl WriteQuery {
         types: &mut ParameterTypes,
         session: &Arc<dyn SessionFacts>,
     ) -> Result<WriteQuery> {
-        let target = target(catalog, &update.table)?;
+        let target = target(catalog, &update.table, &analysis::needs_of_update(update))?;
         let table = &target.table;
         let mut values = target.key.clone();
         let (mut columns, mut assignments_by_name) = (Vec::new(), HashMap::new());
@@ -304,7 +310,7 @@ impl WriteQuery {
     ) -> Result<WriteQuery> {
         let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) = &delete.from;
         let [changed] = from.as_slice() else { return Err(not_supported("DELETE from several tables")) };
-        let target = target(catalog, changed)?;
+        let target = target(catalog, changed, &analysis::needs_of_delete(delete))?;
         let others = delete.using.as_deref().unwrap_or_default();
         let mut items: Vec<_> = target.key.iter().cloned().map(ast::SelectItem::UnnamedExpr).collect();
         let returning = delete.returning.as_deref();

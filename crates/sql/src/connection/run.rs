@@ -498,8 +498,12 @@ impl Connection {
     pub(crate) fn session_facts(&mut self) -> Arc<dyn SessionFacts> {
         self.keep_given();
         let transaction_settings = self.transaction_settings();
+        let roles = self.roles();
+        let name = |role| self.login.name(role, &roles);
+        let users = (name(self.role_among(&roles)), name(self.session_role(&roles)));
         let mut now = self.facts.now.lock();
-        now.search_path = self.settings.search_path(&self.user);
+        now.search_path = self.settings.search_path(&users.0);
+        now.users = users;
         now.transaction_us = self.transaction_us();
         now.settings = self.settings.clone();
         now.transaction_settings = transaction_settings;

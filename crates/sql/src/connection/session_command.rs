@@ -4,6 +4,7 @@ use super::prepared::Prepared;
 use super::{Connection, Response};
 use crate::lock::{LockKey, LockMode, Patience};
 use fabius_sql_meaning::catalog;
+use fabius_sql_meaning::catalog::role::CHECKPOINT;
 use fabius_sql_meaning::catalog::store::{Change, Object};
 use fabius_sql_meaning::pg_catalog;
 use fabius_sql_meaning::sql_type::SqlType;
@@ -78,6 +79,11 @@ impl Connection {
                 tag
             }
             Command::Checkpoint => {
+                let (role, roles) = (self.current_role(), self.roles());
+                if !roles.is_member(role, CHECKPOINT) {
+                    let message = "must be superuser or have privileges of pg_checkpoint to do CHECKPOINT";
+                    return Err(Error::new(SqlState(*b"42501"), message));
+                }
                 let database = self.database.database().clone();
                 let taken = tokio::task::spawn_blocking(move || database.checkpoint()).await;
                 match taken {
@@ -86,11 +92,6 @@ impl Connection {
                     _ => "CHECKPOINT",
                 }
             }
-            Command::Privilege(tag) if matches!(*tag, "GRANT" | "REVOKE") => {
-                return Err(Error::new(SqlState::NOT_SUPPORTED, format!("{tag} is not supported"))
-                    .with_detail("every user may do everything"));
-            }
-            Command::Privilege(tag) => tag,
             _ => return Err(Error::new(SqlState::NOT_SUPPORTED, "this statement is not supported")),
         };
         Ok(Response::Done { tag: tag.to_string() })
@@ -123,15 +124,16 @@ impl Connection {
                 };
                 return self.characterize(&characteristics);
             }
-            ("role", Some(value)) if value != "none" && value != self.user => {
-                return Err(Error::new(SqlState(*b"22023"), format!("role \"{value}\" does not exist")));
-            }
-            ("session_authorization", Some(value)) if value != self.user => {
-                return Err(Error::new(SqlState(*b"22023"), format!("role \"{value}\" does not exist")));
+            ("role", Some("none")) => {}
+            (setting @ ("role" | "session_authorization"), Some(value)) => {
+                self.check_becoming(setting, value)?;
             }
             _ => {}
         }
         self.settings.set(name, value, is_local)?;
+        if name.eq_ignore_ascii_case("session_authorization") {
+            self.settings.set("role", None, is_local)?;
+        }
         self.catalog = None;
         Ok(())
     }
@@ -171,6 +173,7 @@ impl Connection {
             self.cursors.clear();
             self.facts.advisory.lock().give_back_all(&self.database.locks, self.process, false);
             self.settings.reset_all();
+            self.set_now("session_authorization", None, false)?;
         }
         Ok(match what {
             Discard::All => "DISCARD ALL",
@@ -270,7 +273,9 @@ impl Connection {
             false => self.settings.lock_timeout().map_or(Patience::Unbounded, Patience::For),
         };
         for name in tables {
-            let table = self.catalog().table(name)?.clone();
+            let catalog = self.catalog();
+            let table = catalog.table(name)?.clone();
+            catalog.require_lock(&table, mode)?;
             self.lock(&LockKey::Relation(table.oid), mode, patience).await.map_err(|error| {
                 match error.message().starts_with("could not obtain") {
                     true => Error::new(
@@ -286,6 +291,7 @@ impl Connection {
 
     /// A change of the catalog, in the transaction that is open.
     pub(crate) fn record(&mut self, change: Change, is_temporary: bool) {
+        self.note_owner(&change, is_temporary);
         if is_temporary {
             self.temporary.retain(|earlier| earlier.row != change.row);
             if change.object.is_some() {

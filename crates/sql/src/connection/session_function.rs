@@ -3,14 +3,16 @@
 use super::result::rows_response;
 use super::{Connection, Response};
 use fabius::KeyedCall;
-use fabius_sql_meaning::catalog::{Oid, folded};
+use fabius_sql_meaning::catalog::{Catalog, Oid, Relation, Sequence, folded};
 use fabius_sql_meaning::interval::{self, Interval};
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::parameter_types::index_of;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_meaning::text_format::{self, Fit};
+use fabius_sql_syntax::privilege::Privilege;
 use fabius_value::{Error, Result, Seq, SqlState, Value};
 use sqlparser::ast;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A call of one.
@@ -82,6 +84,42 @@ impl Connection {
         })
     }
 
+    /// `nextval`, `currval`, `setval`
+    async fn call_of_sequence(
+        &mut self,
+        catalog: &Catalog,
+        function: &str,
+        sequence: &Arc<Sequence>,
+        rest: &[Value],
+    ) -> Result<Value> {
+        match (function, rest) {
+            ("nextval", _) => {
+                catalog.require_next(catalog.role, sequence)?;
+                self.next_value(catalog, &sequence.name).await.map(Value::BigInt)
+            }
+            ("setval", [value, rest @ ..]) => {
+                catalog.require(&Relation::Sequence(sequence), Privilege::Update)?;
+                let number = value.as_integer().unwrap_or_default();
+                let is_called = !matches!(rest, [Value::Boolean(false)]);
+                self.database.sequences.set(sequence, number, is_called).await?;
+                if is_called {
+                    self.sequence_values.insert(sequence.oid, number);
+                    self.last_sequence = Some(sequence.oid);
+                }
+                Ok(Value::BigInt(number))
+            }
+            _ => {
+                catalog.require_current(sequence)?;
+                self.current_value(sequence.oid).ok_or_else(|| {
+                    let name = &sequence.name.name;
+                    let message =
+                        format!("currval of sequence \"{name}\" is not yet defined in this session");
+                    Error::new(SqlState(*b"55000"), message)
+                })
+            }
+        }
+    }
+
     /// Answers it.
     pub(super) async fn call_session_function(
         &mut self,
@@ -133,38 +171,15 @@ impl Connection {
                 tokio::time::sleep(time).await;
                 Value::Text(String::new())
             }
-            ("nextval", [Value::Text(name)]) => {
-                let name = catalog.sequence_of_text(name)?.name.clone();
-                Value::BigInt(self.next_value(&catalog, &name).await?)
-            }
-            ("currval", [Value::Text(name)]) => {
-                let sequence = catalog.sequence_of_text(name)?;
-                self.current_value(sequence.oid).ok_or_else(|| {
-                    Error::new(
-                        SqlState(*b"55000"),
-                        format!(
-                            "currval of sequence \"{}\" is not yet defined in this session",
-                            sequence.name.name
-                        ),
-                    )
-                })?
+            ("nextval" | "currval" | "setval", [Value::Text(name), rest @ ..]) => {
+                let sequence = catalog.sequence_of_text(name)?.clone();
+                self.call_of_sequence(&catalog, call.function, &sequence, rest).await?
             }
             ("lastval", []) => {
                 let last = self.last_sequence.and_then(|oid| self.current_value(oid));
                 last.ok_or_else(|| {
                     Error::new(SqlState(*b"55000"), "lastval is not yet defined in this session")
                 })?
-            }
-            ("setval", [Value::Text(name), value, rest @ ..]) => {
-                let sequence = catalog.sequence_of_text(name)?.clone();
-                let number = value.as_integer().ok_or_else(wrong)?;
-                let is_called = !matches!(rest, [Value::Boolean(false)]);
-                self.database.sequences.set(&sequence, number, is_called).await?;
-                if is_called {
-                    self.sequence_values.insert(sequence.oid, number);
-                    self.last_sequence = Some(sequence.oid);
-                }
-                Value::BigInt(number)
             }
             ("outcome", [Value::Text(key)]) => self.outcome(key),
             ("outcome_seq", [Value::Text(key)]) => {

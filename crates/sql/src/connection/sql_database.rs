@@ -7,6 +7,7 @@ use crate::lock::{LockKey, LockTable, Owner, owner_of};
 use crate::sequence::{self, Sequences};
 use fabius::{Allowance, Database, Statement};
 use fabius_sql_meaning::catalog::Sequence;
+use fabius_sql_meaning::catalog::role::{BOOTSTRAP, Roles};
 use fabius_sql_meaning::catalog::store::{self, Catalogs, Change, MAIN_DATABASE, Object};
 use fabius_sql_meaning::catalog::{Catalog, ConstraintId, Oid, Until};
 use fabius_value::{Error, Result, SqlState};
@@ -87,15 +88,38 @@ impl Default for MemoryBounds {
     }
 }
 
-/// A search path, and the constraints that wait.
-type Along = (Vec<String>, BTreeMap<ConstraintId, Until>);
+/// As what a session sees a catalog.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct View {
+    /// Where names are looked for.
+    pub search_path: Vec<String>,
+    /// Whose privileges count; that of the [superuser](BOOTSTRAP) for all superusers.
+    pub role: Oid,
+    /// Constraints that wait, in its transaction or statement.
+    pub waiting: BTreeMap<ConstraintId, Until>,
+}
 
-/// What is committed of a database, and the same along other search paths, and where constraints are deferred.
+impl View {
+    /// A superuser's, along a search path.
+    pub fn along(search_path: &[String]) -> View {
+        View { search_path: search_path.to_vec(), role: BOOTSTRAP, waiting: BTreeMap::new() }
+    }
+}
+
+/// What is committed of a database, and as sessions see it.
 struct Shared {
     /// The database's name, unless it is the main one.
     name: Option<String>,
     committed: Arc<Catalog>,
-    along: HashMap<Along, Arc<Catalog>>,
+    views: HashMap<View, Arc<Catalog>>,
+}
+
+/// Whether a change makes, replaces or removes a role, which is one of all databases.
+fn is_of_roles(change: &Change, roles: &Roles) -> bool {
+    match &change.object {
+        Some(object) => matches!(object, Object::Role(_)),
+        None => Oid::try_from(change.row).is_ok_and(|oid| roles.get(oid).is_some()),
+    }
 }
 
 /// Names by which clients that do not know better mean the main database.
@@ -104,7 +128,7 @@ const OTHER_NAMES: [&str; 2] = ["postgres", "template1"];
 impl Shared {
     fn new(name: Option<String>, catalog: Catalog, versions: &AtomicU64) -> Shared {
         let version = versions.fetch_add(1, Relaxed) + 1;
-        Shared { name, committed: Arc::new(Catalog { version, ..catalog }), along: HashMap::new() }
+        Shared { name, committed: Arc::new(Catalog { version, ..catalog }), views: HashMap::new() }
     }
 }
 
@@ -258,47 +282,49 @@ impl SqlDatabase {
         format!("{}{number}", table[..end].replace('`', "_"))
     }
 
-    /// A database's committed catalog along a search path.
-    pub(crate) fn catalog(&self, database: Oid, search_path: &[String]) -> Arc<Catalog> {
-        self.catalog_with(database, search_path, BTreeMap::new())
-    }
-
-    /// A database's committed catalog along a search path, for transactions or statements in which these constraints
-    /// wait.
-    /// There is nothing in it if the database is gone.
-    pub(super) fn catalog_with(
-        &self,
-        database: Oid,
-        search_path: &[String],
-        waiting: BTreeMap<ConstraintId, Until>,
-    ) -> Arc<Catalog> {
+    /// A database's committed catalog as some see it. There is nothing in it if the database is gone.
+    pub(crate) fn catalog(&self, database: Oid, view: View) -> Arc<Catalog> {
         let gone = || Arc::new(Catalog { version: self.new_version(), ..Catalog::of(database) });
-        let key = {
+        {
             let catalogs = self.catalogs.read();
             let Some(shared) = catalogs.get(&database) else { return gone() };
-            if shared.committed.search_path == search_path && waiting.is_empty() {
-                return shared.committed.clone();
+            let committed = &shared.committed;
+            let is_usual = view.role == committed.role && view.waiting.is_empty();
+            if is_usual && committed.search_path == view.search_path {
+                return committed.clone();
             }
-            let key = (search_path.to_vec(), waiting);
-            if let Some(found) = shared.along.get(&key) {
+            if let Some(found) = shared.views.get(&view) {
                 return found.clone();
             }
-            key
-        };
+        }
         let mut catalogs = self.catalogs.write();
         let Some(shared) = catalogs.get_mut(&database) else { return gone() };
         let catalog = Arc::new(Catalog {
             version: self.new_version(),
-            search_path: search_path.to_vec(),
-            waiting: key.1.clone(),
+            search_path: view.search_path.clone(),
+            role: view.role,
+            waiting: view.waiting.clone(),
             ..(*shared.committed).clone()
         });
         // Connections with paths and waiting constraints of their own, at most.
-        if shared.along.len() >= 1000 {
-            shared.along.clear();
+        if shared.views.len() >= 1000 {
+            shared.views.clear();
         }
-        shared.along.insert(key, catalog.clone());
+        shared.views.insert(view, catalog.clone());
         catalog
+    }
+
+    /// The roles that are committed.
+    pub fn roles(&self) -> Arc<Roles> {
+        let catalogs = self.catalogs.read();
+        catalogs.get(&MAIN_DATABASE).map(|main| main.committed.roles.clone()).unwrap_or_default()
+    }
+
+    /// The committed catalogs of all databases, with their names.
+    pub(crate) fn catalogs(&self) -> Vec<(String, Arc<Catalog>)> {
+        let catalogs = self.catalogs.read();
+        let named = |shared: &Shared| shared.name.clone().unwrap_or_else(|| self.name().to_string());
+        catalogs.values().map(|shared| (named(shared), shared.committed.clone())).collect()
     }
 
     /// Whether this is a node of a cluster that does not lead it: it can be read from.
@@ -379,14 +405,23 @@ impl SqlDatabase {
     pub(super) fn publish(&self, database: Oid, changes: &[Change]) {
         let published = self.replace(|catalogs| {
             let mut changed: BTreeMap<Oid, Catalog> = BTreeMap::new();
+            let roles = |catalogs: &BTreeMap<Oid, Shared>| {
+                catalogs.get(&MAIN_DATABASE).map(|main| main.committed.roles.clone()).unwrap_or_default()
+            };
             for change in changes {
+                if is_of_roles(change, &roles(catalogs)) {
+                    for (oid, shared) in &*catalogs {
+                        changed.entry(*oid).or_insert_with(|| (*shared.committed).clone()).apply(change);
+                    }
+                    continue;
+                }
                 let (within, change) = match &change.object {
                     Some(Object::Database(oid, name)) => {
                         match catalogs.get_mut(oid) {
                             Some(shared) => shared.name = Some(name.clone()),
                             None => {
-                                let shared =
-                                    Shared::new(Some(name.clone()), Catalog::of(*oid), &self.versions);
+                                let catalog = Catalog { roles: roles(catalogs), ..Catalog::of(*oid) };
+                                let shared = Shared::new(Some(name.clone()), catalog, &self.versions);
                                 catalogs.insert(*oid, shared);
                             }
                         }
@@ -427,7 +462,7 @@ impl SqlDatabase {
     }
 
     /// All databases: numbers and names.
-    pub(super) fn databases(&self) -> Vec<(Oid, String)> {
+    pub(crate) fn databases(&self) -> Vec<(Oid, String)> {
         let catalogs = self.catalogs.read();
         let name = |shared: &Shared| shared.name.clone().unwrap_or_else(|| self.name().to_string());
         catalogs.iter().map(|(oid, shared)| (*oid, name(shared))).collect()

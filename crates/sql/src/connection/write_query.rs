@@ -3,6 +3,8 @@
 use super::assigned::stored_types;
 use super::met_rows::MetRows;
 use fabius::Database;
+use fabius_sql_meaning::analysis;
+use fabius_sql_meaning::catalog::Relation;
 use fabius_sql_meaning::catalog::{Catalog, ObjectName, folded};
 use fabius_sql_meaning::conversion;
 use fabius_sql_meaning::output::OutputColumn;
@@ -118,6 +120,9 @@ impl WriteQuery {
             ));
         };
         let mut table = catalog.table(name)?.clone();
+        for privilege in analysis::needs_of_insert(insert) {
+            catalog.require(&Relation::Table(&table), privilege)?;
+        }
         if insert.overwrite {
             // `OVERRIDING SYSTEM VALUE`, as `parse` spells it.
             Arc::make_mut(&mut table).columns.iter_mut().for_each(|column| column.identity = None);

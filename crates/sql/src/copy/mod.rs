@@ -20,11 +20,13 @@ use crate::connection::{Connection, CopyIn, Response};
 use crate::ddl::Filling;
 use crate::lock::{LockKey, LockMode};
 use copying::Copying;
+use fabius_sql_meaning::catalog::Relation;
 use fabius_sql_meaning::catalog::Table;
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::text_format::TextStyle;
 use fabius_sql_program::bulk_write::BulkWrite;
 use fabius_sql_syntax::copy::{CopyFormat, CopyOptions, CopyStatement, CopySubject};
+use fabius_sql_syntax::privilege::Privilege;
 use fabius_sql_syntax::written::quoted;
 use fabius_value::{Error, Result, SqlState, Value};
 use futures::StreamExt;
@@ -99,7 +101,9 @@ impl Connection {
         }
         self.refuse_void_locks()?;
         self.refuse_pessimistic()?;
-        let table = self.catalog().table(name)?.clone();
+        let catalog = self.catalog();
+        let table = catalog.table(name)?.clone();
+        catalog.require(&Relation::Table(&table), Privilege::Insert)?;
         self.lock_all(&[LockKey::Relation(table.oid)], LockMode::RowExclusive).await?;
         let catalog = self.catalog();
         self.understand(&catalog);

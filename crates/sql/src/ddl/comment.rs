@@ -5,6 +5,7 @@ use fabius_sql_meaning::catalog::store::{Change, Object};
 use fabius_sql_meaning::catalog::{Oid, Table, extension, folded, parts};
 use fabius_sql_meaning::pg_catalog;
 use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_syntax::command::RoleName;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 
@@ -41,6 +42,9 @@ impl Connection {
             },
             _ => (self.described(kind, name)?, 0),
         };
+        if kind != "DATABASE" && kind != "ROLE" {
+            self.catalog().require_owner(oid)?;
+        }
         self.put_comment(oid, column, comment.map(str::to_string));
         Ok("COMMENT".into())
     }
@@ -62,6 +66,14 @@ impl Connection {
                 let missing =
                     || Error::new(SqlState::UNDEFINED_FUNCTION, format!("function {name} does not exist"));
                 function.ok_or_else(missing)
+            }
+            "ROLE" => {
+                let (_, name) = quoted()?;
+                let role = self.named_role(&RoleName::Named(name))?;
+                match self.creates_roles() {
+                    true => Ok(role),
+                    false => Err(Error::new(SqlState(*b"42501"), "permission denied")),
+                }
             }
             "EXTENSION" => {
                 let (shown, name) = quoted()?;

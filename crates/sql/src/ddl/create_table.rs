@@ -4,6 +4,7 @@ use super::{free_name, not_supported};
 use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
 use fabius_sql_meaning::catalog;
+use fabius_sql_meaning::catalog::Relation;
 use fabius_sql_meaning::catalog::store::{Change, Object};
 use fabius_sql_meaning::catalog::{
     Check, Column, Deferral, ForeignKey, Identity, Key, ObjectName, ReferentialAction, Table, folded,
@@ -17,6 +18,7 @@ use fabius_sql_program::lowered::Argument;
 use fabius_sql_syntax::collation;
 use fabius_sql_syntax::command::SequenceOptions;
 use fabius_sql_syntax::is_bare_function;
+use fabius_sql_syntax::privilege::Privilege;
 use fabius_sql_syntax::tokens::Tokens;
 use fabius_sql_syntax::written::written;
 use fabius_value::{Error, Result, SqlState};
@@ -75,7 +77,7 @@ impl Connection {
             Some(ast::OnCommit::Drop) => return Err(not_supported("ON COMMIT DROP")),
             Some(ast::OnCommit::PreserveRows) | None => {}
         }
-        let name = self.catalog().name_for_new(&create.name, create.temporary)?;
+        let name = self.name_for_new(&create.name, create.temporary)?;
         let tag = if create.query.is_some() { "CREATE TABLE AS" } else { "CREATE TABLE" };
         if !self.claim(&name, create.if_not_exists).await? {
             return Ok(tag.into());
@@ -459,6 +461,7 @@ impl Connection {
             true => table.clone(),
             false => {
                 let found = catalog.table(&key.foreign_table)?.clone();
+                catalog.require(&Relation::Table(&found), Privilege::References)?;
                 self.lock_all(&[LockKey::Relation(found.oid)], LockMode::AccessShare).await?;
                 (*found).clone()
             }

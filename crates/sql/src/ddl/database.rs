@@ -3,10 +3,13 @@
 //! A database is a catalog of its own over the same storage, log and sessions.
 
 use crate::connection::Connection;
+use crate::connection::sql_database::View;
 use crate::lock::{LockKey, LockMode};
 use fabius_sql_meaning::catalog::store::{Change, MAIN_DATABASE, Object};
 use fabius_sql_meaning::catalog::{ObjectName, Oid};
 use fabius_sql_syntax::command::DatabaseChange;
+use fabius_sql_syntax::command::RoleName;
+use fabius_sql_syntax::privilege::Class;
 use fabius_value::{Error, Result, SqlState};
 use std::time::Duration;
 
@@ -29,7 +32,20 @@ impl Connection {
         }
     }
 
-    pub(super) async fn create_database(&mut self, name: &str, template: Option<&str>) -> Result<String> {
+    pub(super) async fn create_database(
+        &mut self,
+        name: &str,
+        template: Option<&str>,
+        owner: Option<&str>,
+    ) -> Result<String> {
+        let (role, roles) = (self.current_role(), self.roles());
+        if !roles.is_superuser(role) && !roles.get(role).is_some_and(|role| role.creates_databases) {
+            return Err(Error::new(SqlState(*b"42501"), "permission denied to create database"));
+        }
+        let owner = match owner {
+            Some(name) => self.role_to_own(&RoleName::Named(name.to_string()))?,
+            None => role,
+        };
         self.claim_database(name).await?;
         match template {
             None | Some("template0" | "template1") => {}
@@ -48,6 +64,9 @@ impl Connection {
         self.record(Change::from(Object::Database(oid, name.to_string())), false);
         let public = Object::Schema(public, "public".into());
         self.record(Change::from(Object::Within(oid, Box::new(public))), false);
+        if owner != role {
+            self.give_to(Class::Database, oid, owner);
+        }
         Ok("CREATE DATABASE".into())
     }
 
@@ -61,6 +80,7 @@ impl Connection {
             }
             return Err(Error::new(SqlState(*b"3D000"), message));
         };
+        self.require_database_owner(oid, name)?;
         if oid == self.within() {
             let what = if verb == "drop" { "the currently open database" } else { "current database" };
             let state = if verb == "drop" { *b"55006" } else { *b"0A000" };
@@ -87,6 +107,16 @@ impl Connection {
                 self.forget_database(oid);
                 Ok("DROP DATABASE".into())
             }
+        }
+    }
+
+    /// # Errors
+    /// `42501` unless the current role owns the database.
+    fn require_database_owner(&mut self, oid: Oid, name: &str) -> Result<()> {
+        let role = self.current_role();
+        match self.database().catalog(oid, View::along(&[])).owns(role, Class::Database, oid) {
+            true => Ok(()),
+            false => Err(Error::new(SqlState(*b"42501"), format!("must be owner of database {name}"))),
         }
     }
 
@@ -133,7 +163,7 @@ impl Connection {
 
     /// Everything of a database is gone.
     fn forget_database(&mut self, oid: Oid) {
-        let catalog = self.database().catalog(oid, &[]);
+        let catalog = self.database().catalog(oid, View::along(&[]));
         for table in catalog.tables.values() {
             self.note_left(table.storage.clone());
         }

@@ -200,7 +200,10 @@ impl Connection {
     ) -> Result<String> {
         for name in names {
             match self.catalog().domain(name)?.cloned() {
-                Some(domain) => self.drop_domain(&domain, cascade).await?,
+                Some(domain) => {
+                    self.catalog().require_to_drop(domain.oid)?;
+                    self.drop_domain(&domain, cascade).await?;
+                }
                 None if if_exists => {
                     let missing = no_type(name, ", skipping").message().to_string();
                     self.notice(Error::new(SqlState(*b"00000"), missing));

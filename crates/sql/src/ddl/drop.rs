@@ -8,6 +8,7 @@ use fabius_sql_meaning::catalog::TEMPORARY;
 use fabius_sql_meaning::catalog::named_relation::relations_of;
 use fabius_sql_meaning::catalog::{Catalog, ObjectName, Relation, Table, View, parts};
 use fabius_sql_planning::heed;
+use fabius_sql_syntax::privilege::Privilege;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 use std::sync::Arc;
@@ -51,6 +52,9 @@ impl Connection {
             if *kind == ast::ObjectType::Schema {
                 self.drop_schema(name, if_exists, cascade).await?;
                 continue;
+            }
+            if let Some(relation) = catalog.relation(name)? {
+                catalog.require_to_drop(relation.oid())?;
             }
             match (kind, catalog.relation(name)?) {
                 (ast::ObjectType::Table, Some(Relation::Table(table))) => {
@@ -269,6 +273,7 @@ impl Connection {
             ));
             return Ok(());
         };
+        catalog.require_owner(oid)?;
         let inside = |names: Vec<&ObjectName>| -> Vec<ObjectName> {
             names.into_iter().filter(|one| one.schema == name).cloned().collect()
         };
@@ -329,7 +334,9 @@ impl Connection {
     pub(super) async fn truncate(&mut self, truncate: &ast::Truncate) -> Result<String> {
         let mut tables: Vec<Table> = Vec::new();
         for target in &truncate.table_names {
-            let table = self.table_to_change(&target.name).await?;
+            let table = self.table_alone(&target.name).await?;
+            let catalog = self.catalog();
+            catalog.require(&Relation::Table(catalog.table(&target.name)?), Privilege::Truncate)?;
             if !tables.iter().any(|one| one.oid == table.oid) {
                 tables.push(table);
             }
@@ -365,6 +372,7 @@ impl Connection {
                     format!("truncate cascades to table \"{}\"", child.name.name),
                 ));
                 self.lock_all(&[LockKey::Relation(child.oid)], LockMode::AccessExclusive).await?;
+                self.catalog().require(&Relation::Table(&child), Privilege::Truncate)?;
                 tables.push((*child).clone());
             }
             at += 1;

@@ -159,6 +159,7 @@ impl Connection {
         let Some(before) = catalog.enumeration(&alter.name)?.cloned() else {
             return Err(no_type(&alter.name, ""));
         };
+        catalog.require_owner(before.oid)?;
         let mut of = (*before).clone();
         match &alter.operation {
             AlterTypeOperation::AddValue(added) => {

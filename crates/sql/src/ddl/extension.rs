@@ -3,6 +3,7 @@
 use crate::connection::Connection;
 use fabius_sql_meaning::catalog::extension::{EXTENSIONS, PLPGSQL, oid_of};
 use fabius_sql_meaning::catalog::store::{Change, Object};
+use fabius_sql_syntax::privilege::Privilege;
 use fabius_value::{Error, Result, SqlState};
 
 impl Connection {
@@ -17,6 +18,8 @@ impl Connection {
             )
             .with_detail(format!("available are {}", names.join(", "))));
         };
+        let database = self.database_name();
+        self.catalog().require_in_database(Privilege::Create, &database)?;
         if oid_of(&self.catalog(), name).is_some() {
             let exists = |more| {
                 let message = format!("extension \"{name}\" already exists{more}");
@@ -39,6 +42,8 @@ impl Connection {
 
     /// `DROP EXTENSION`
     pub(super) fn drop_extensions(&mut self, names: &[String], if_exists: bool) -> Result<String> {
+        let database = self.database_name();
+        self.catalog().require_in_database(Privilege::Create, &database)?;
         for name in names {
             let missing = |more| {
                 let message = format!("extension \"{name}\" does not exist{more}");

@@ -29,15 +29,20 @@ mod drop;
 mod enumeration;
 mod extension;
 mod generated;
+mod grant;
 mod index;
+mod role;
 mod sequence;
 mod storage;
 mod view;
 
 use fabius_sql_meaning::catalog::Function;
 use fabius_sql_meaning::catalog::Oid;
+use fabius_sql_meaning::catalog::folded;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_program::plpgsql;
+use fabius_sql_syntax::command::RoleName;
+use fabius_sql_syntax::privilege::{Class, Privilege};
 pub(crate) use storage::Filling;
 
 use crate::connection::{Connection, Response};
@@ -104,9 +109,12 @@ impl Connection {
             Command::DropDomain { names, if_exists, cascade } => {
                 self.drop_domains(names, *if_exists, *cascade).await
             }
-            Command::CreateDatabase { name, template } => {
-                Box::pin(self.create_database(name, template.as_deref())).await
+            Command::CreateDatabase { name, template, owner } => {
+                Box::pin(self.create_database(name, template.as_deref(), owner.as_deref())).await
             }
+            Command::Role(command) => Box::pin(self.change_roles(command)).await,
+            Command::Grant(granting) => self.grant(granting),
+            Command::Owner { tag, if_exists, of, to } => self.change_owner(tag, *if_exists, of, to),
             Command::ChangeDatabase { name, change } => Box::pin(self.change_database(name, change)).await,
             Command::CreateExtension(name, if_not_exists) => self.create_extension(name, *if_not_exists),
             Command::DropExtension { names, if_exists } => self.drop_extensions(names, *if_exists),
@@ -165,6 +173,19 @@ impl Connection {
         }
     }
 
+    /// The full name that a new relation gets.
+    ///
+    /// # Errors
+    /// As [`Catalog::name_for_new`]; `42501` if nothing temporary may be made in the database.
+    fn name_for_new(&mut self, name: &ast::ObjectName, is_temporary: bool) -> Result<ObjectName> {
+        let (catalog, database) = (self.catalog(), self.database_name());
+        if is_temporary && catalog.require_in_database(Privilege::Temporary, &database).is_err() {
+            let message = format!("permission denied to create temporary tables in database \"{database}\"");
+            return Err(Error::new(SqlState(*b"42501"), message));
+        }
+        catalog.name_for_new(name, is_temporary)
+    }
+
     /// Takes a name for something new: whether it is free.
     ///
     /// # Errors
@@ -186,6 +207,13 @@ impl Connection {
 
     /// A table that is to be changed, held alone.
     async fn table_to_change(&mut self, name: &ast::ObjectName) -> Result<Table> {
+        let table = self.table_alone(name).await?;
+        self.catalog().require_owner(table.oid)?;
+        Ok(table)
+    }
+
+    /// A table, held alone.
+    async fn table_alone(&mut self, name: &ast::ObjectName) -> Result<Table> {
         let table = self.catalog().table(name)?.clone();
         self.lock_all(&[LockKey::Relation(table.oid)], LockMode::AccessExclusive).await?;
         // It may have become another while this waited.
@@ -205,14 +233,27 @@ impl Connection {
     /// An object is gone, with what is said of it.
     fn record_gone(&mut self, oid: Oid, is_temporary: bool) {
         self.forget_comments(oid);
+        if self.catalog().access.contains_key(&oid) {
+            self.record(Change::no_access(oid), is_temporary);
+        }
         self.record(Change::gone(oid), is_temporary);
     }
 
     async fn create_schema(&mut self, name: &ast::SchemaName, if_not_exists: bool) -> Result<String> {
-        let (ast::SchemaName::Simple(name) | ast::SchemaName::NamedAuthorization(name, _)) = name else {
-            return Err(not_supported("CREATE SCHEMA AUTHORIZATION without a name"));
+        let (name, owner) = match name {
+            ast::SchemaName::Simple(name) => (parts(name)?.1, None),
+            ast::SchemaName::NamedAuthorization(name, owner) => (parts(name)?.1, Some(folded(owner))),
+            ast::SchemaName::UnnamedAuthorization(owner) => (folded(owner), Some(folded(owner))),
         };
-        let (_, name) = parts(name)?;
+        let name_of_database = self.database_name();
+        self.catalog().require_in_database(Privilege::Create, &name_of_database)?;
+        let owner = match owner.as_deref() {
+            None => None,
+            Some("current_user" | "current_role") => Some(RoleName::Current),
+            Some("session_user") => Some(RoleName::Session),
+            Some(name) => Some(RoleName::Named(name.to_string())),
+        };
+        let owner = owner.map(|owner| self.role_to_own(&owner)).transpose()?;
         self.lock_all(
             &[LockKey::Name(ObjectName { schema: name.clone(), name: String::new() })],
             LockMode::AccessExclusive,
@@ -233,6 +274,9 @@ impl Connection {
         } else {
             let oid = self.database().new_oid();
             self.record(Change::from(Object::Schema(oid, name)), false);
+            if let Some(owner) = owner {
+                self.give_to(Class::Schema, oid, owner);
+            }
         }
         Ok("CREATE SCHEMA".into())
     }
@@ -242,6 +286,7 @@ impl Connection {
         let Some(oid) = catalog.schemas.get(from).copied() else {
             return Err(Error::new(SqlState(*b"3F000"), format!("schema \"{from}\" does not exist")));
         };
+        catalog.require_owner(oid)?;
         if catalog.has_schema(to) {
             return Err(Error::new(SqlState(*b"42P06"), format!("schema \"{to}\" already exists")));
         }
@@ -262,8 +307,11 @@ impl Connection {
     async fn create_function(&mut self, text: &str) -> Result<String> {
         let catalog = self.catalog();
         let mut function = plpgsql::create(text, &catalog)?.function;
+        catalog.require_in_schema(&function.name.schema, Privilege::Create)?;
         if function.oid == 0 {
             function.oid = self.database().new_oid();
+        } else {
+            catalog.require_owner(function.oid)?;
         }
         let tag = if function.is_procedure { "CREATE PROCEDURE" } else { "CREATE FUNCTION" };
         self.record(Change::from(Object::Function(function)), false);
@@ -303,6 +351,7 @@ impl Connection {
             match found.as_slice() {
                 [function] => {
                     let oid = function.oid;
+                    catalog.require_to_drop(oid)?;
                     self.record_gone(oid, false);
                 }
                 [] if if_exists => self.notice(Error::new(
@@ -339,6 +388,9 @@ impl Connection {
     ) -> Result<String> {
         let catalog = self.catalog();
         let tag = format!("ALTER {kind}");
+        if let Some(relation) = catalog.relation(from)? {
+            catalog.require_owner(relation.oid())?;
+        }
         match catalog.relation(from)? {
             Some(Relation::Index(table, old)) => {
                 let old = old.to_string();

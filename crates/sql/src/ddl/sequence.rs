@@ -94,7 +94,7 @@ impl Connection {
         is_temporary: bool,
         options: &SequenceOptions,
     ) -> Result<String> {
-        let name = self.catalog().name_for_new(name, is_temporary)?;
+        let name = self.name_for_new(name, is_temporary)?;
         if self.claim(&name, if_not_exists).await? {
             let sql_type = options.sql_type.as_ref().map_or(Ok(SqlType::BigInt), SqlType::from_ast)?;
             let mut sequence = sequence_of(self.database().new_oid(), name, &sql_type);
@@ -135,6 +135,7 @@ impl Connection {
             return Ok("ALTER SEQUENCE".into());
         }
         let mut sequence = (**catalog.sequence(name)?).clone();
+        catalog.require_owner(sequence.oid)?;
         match change {
             SequenceChange::Rename(to) => {
                 let before = sequence.name.clone();

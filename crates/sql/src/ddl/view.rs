@@ -17,7 +17,7 @@ impl Connection {
         if create.materialized {
             return Err(not_supported("a materialized view"));
         }
-        let name = self.catalog().name_for_new(&create.name, create.temporary)?;
+        let name = self.name_for_new(&create.name, create.temporary)?;
         // Names mean what they mean now, whoever reads the view.
         let query = written(&along(&self.catalog(), &create.query, Naming::Whole));
         let prepared = Box::pin(self.prepare(&query, &[])).await?;
@@ -55,6 +55,7 @@ impl Connection {
             return Ok("CREATE VIEW".into());
         }
         if let Some(earlier) = &earlier {
+            catalog.require_owner(earlier.oid)?;
             for (at, (old, old_type)) in earlier.columns.iter().enumerate() {
                 match columns.get(at) {
                     None => return Err(invalid("cannot drop columns from view".into())),

@@ -32,7 +32,7 @@ use crate::bind::{Bind, Binder, Inputs, Stop};
 use crate::lowered::Doubtful;
 use fabius_program::syntax::diagnostic::Span;
 use fabius_program::syntax::tree::Block;
-use fabius_sql_meaning::catalog::{Catalog, ObjectName};
+use fabius_sql_meaning::catalog::{Catalog, ObjectName, Oid};
 use fabius_sql_meaning::parameter_types::ParameterTypes;
 use fabius_sql_syntax::plpgsql::tree::Body;
 use fabius_value::{Error, Result};
@@ -57,6 +57,8 @@ pub struct Compiler<'c> {
     writes: BTreeSet<ObjectName>,
     /// Functions that this one is called from, and it.
     following: Vec<ObjectName>,
+    /// The role whose privileges count.
+    asker: Oid,
     /// What the program is given so far.
     inputs: Inputs,
     /// Whether the call may be made more than once in a run.
@@ -121,6 +123,7 @@ pub fn compile(
         let mut compiler =
             Compiler::new(catalog, definition, (binder.next_name(), following), nullable.clone());
         (compiler.inputs, compiler.repeats) = (binder.inputs.clone(), binder.repeats);
+        compiler.asker = binder.asker;
         let mut body = Block::new();
         let returned = compiler.body(root, &mut body)?;
         if compiler.found_nullable.is_subset(&nullable) {
@@ -164,6 +167,7 @@ impl<'c> Compiler<'c> {
             reads: BTreeSet::new(),
             writes: BTreeSet::new(),
             following,
+            asker: catalog.role,
             inputs: Inputs::default(),
             repeats: false,
             signature: place::signature(definition),
@@ -222,6 +226,7 @@ impl<'c> Compiler<'c> {
         let mut types = ParameterTypes::default();
         let mut binder = Binder::within(self.catalog, text, &mut types, scope, self.next_name);
         binder.following = self.following.clone();
+        binder.asker = self.asker;
         binder.block = std::mem::take(block);
         self.lend(&mut binder);
         binder.repeats = self.repeats || self.targets.iter().any(|target| target.next.is_some());

@@ -4,10 +4,11 @@ use super::super::plan::{Choice, Given, Plan};
 use super::super::{Connection, Response};
 use super::not_supported;
 use fabius::Transaction;
-use fabius_sql_meaning::catalog::{Catalog, ROW_NUMBER, folded};
+use fabius_sql_meaning::catalog::{Catalog, ROW_NUMBER, Relation, folded};
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_program::bind::is_aggregated;
 use fabius_sql_syntax::part;
+use fabius_sql_syntax::privilege::Privilege;
 use fabius_value::{Error, Result, SqlState, Value};
 use futures::TryStreamExt;
 use sqlparser::ast;
@@ -82,6 +83,7 @@ fn keys(catalog: &Catalog, query: &ast::Query, select: &ast::Select) -> Result<V
             continue;
         }
         let table = catalog.table(name)?;
+        catalog.require(&Relation::Table(table), Privilege::Update)?;
         match &table.primary_key {
             Some(key) => {
                 let columns = key.columns.iter().filter_map(|name| table.column(name));
