@@ -7,6 +7,7 @@ use fabius_program::ir::VariableId;
 use fabius_program::slice::{Assumptions, Interval};
 use fabius_program::syntax::Source;
 use fabius_program::verify;
+use fabius_sql_meaning::catalog::store::MAIN_DATABASE;
 use fabius_sql_meaning::catalog::{
     Catalog, Check, Column, Deferral, ForeignKey, Key, ObjectName, ReferentialAction, Sequence, Table,
 };
@@ -116,7 +117,7 @@ fn tables() -> Vec<Table> {
 }
 
 fn catalogs() -> (Catalog, Programs) {
-    let mut catalog = Catalog { search_path: vec!["public".into()], ..Catalog::default() };
+    let mut catalog = Catalog::of(MAIN_DATABASE);
     let mut text = String::new();
     for table in tables() {
         let _ = writeln!(text, "table {} {{", table.storage);

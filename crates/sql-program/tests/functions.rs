@@ -6,6 +6,7 @@
 
 use fabius::{Database, Error, Options, Value};
 use fabius_program::syntax::Source;
+use fabius_sql_meaning::catalog::store::MAIN_DATABASE;
 use fabius_sql_meaning::catalog::{Catalog, Column, Key, ObjectName, Table};
 use fabius_sql_meaning::parameter_types::ParameterTypes;
 use fabius_sql_meaning::sql_type::SqlType;
@@ -30,7 +31,7 @@ struct World {
 impl World {
     fn new() -> World {
         let database = Database::in_memory(Options::default());
-        let catalog = Catalog { search_path: vec!["public".into()], ..Catalog::default() };
+        let catalog = Catalog::of(MAIN_DATABASE);
         World { database, catalog, sequences: BTreeMap::new() }
     }
 

@@ -6,6 +6,8 @@
 //! | `FOR NO KEY UPDATE`, `FOR KEY SHARE` | `FOR UPDATE`, `FOR SHARE` |
 //! | `trim(LEADING FROM x)` | `trim(LEADING ' ' FROM x)` |
 //! | `FOR UPDATE SKIP LOCKED LIMIT 1` | `LIMIT 1 FOR UPDATE SKIP LOCKED` |
+//! | `FOR UPDATE OF a, b NOWAIT` | `FOR UPDATE OF a NOWAIT FOR UPDATE OF b NOWAIT` |
+//! | `FETCH FIRST (1 + 1) ROWS ONLY` | `LIMIT (1 + 1)` |
 //! | `a OPERATOR(pg_catalog.=) b` | `a = b`: operators of the system have no other names |
 //! | `FROM ONLY t`, `UPDATE ONLY t` | `FROM t`, `UPDATE t`: there is no inheritance |
 //! | `ROW (a, b)` | `(a, b)` |
@@ -48,11 +50,15 @@ pub(super) fn usual(tokens: &mut Vec<TokenWithSpan>) -> Result<(), Adjacent> {
             Some("FOR") if words(tokens, at + 1, &["NO", "KEY", "UPDATE"]) => remove(tokens, at + 1, 2),
             Some("FOR") if words(tokens, at + 1, &["KEY", "SHARE"]) => remove(tokens, at + 1, 1),
             Some("LIMIT" | "OFFSET" | "FETCH") => {
-                if let Some(lock) = lock_before(tokens, at) {
-                    let end = clause_end(tokens, at);
-                    tokens[lock..end].rotate_right(end - at);
+                limit_of_fetch(tokens, at);
+                let mut lock = at;
+                while let Some(before) = lock_before(tokens, lock) {
+                    lock = before;
                 }
+                let end = clause_end(tokens, at);
+                tokens[lock..end].rotate_right(end - at);
             }
+            Some("OF") if at >= 2 && is_lock(tokens, at - 2) => one_for_each(tokens, at),
             Some("LEADING" | "TRAILING" | "BOTH") if words(tokens, at + 1, &["FROM"]) => {
                 put(tokens, at + 1, [Token::SingleQuotedString(" ".into())]);
             }
@@ -323,13 +329,60 @@ fn lock_before(tokens: &[TokenWithSpan], end: usize) -> Option<usize> {
     } else if at >= 1 && words(tokens, at - 1, &["NOWAIT"]) {
         at -= 1;
     }
-    let is_lock = |at: usize| words(tokens, at, &["FOR", "UPDATE"]) || words(tokens, at, &["FOR", "SHARE"]);
     let is_name =
         |at: usize| is_word(tokens, at) || is(tokens, at, &Token::Comma) || is(tokens, at, &Token::Period);
     // Names behind `OF` are passed backwards.
     let of = (0..at).rev().take_while(|at| is_name(*at)).find(|at| words(tokens, *at, &["OF"]));
     let lock = of.unwrap_or(at).checked_sub(2)?;
-    is_lock(lock).then_some(lock)
+    is_lock(tokens, lock).then_some(lock)
+}
+
+/// Whether `FOR UPDATE` or `FOR SHARE` begins at a place.
+fn is_lock(tokens: &[TokenWithSpan], at: usize) -> bool {
+    words(tokens, at, &["FOR", "UPDATE"]) || words(tokens, at, &["FOR", "SHARE"])
+}
+
+/// Writes a lock of several tables, whose `OF` stands at a place, as one of each.
+fn one_for_each(tokens: &mut Vec<TokenWithSpan>, of: usize) {
+    let lock = [tokens[of - 2].token.clone(), tokens[of - 1].token.clone(), tokens[of].token.clone()];
+    let mut commas = Vec::new();
+    let mut end = of + 1;
+    loop {
+        while is_word(tokens, end) && is(tokens, end + 1, &Token::Period) {
+            end += 2;
+        }
+        end += 1;
+        if !is(tokens, end, &Token::Comma) {
+            break;
+        }
+        commas.push(end);
+        end += 1;
+    }
+    let patience = match () {
+        () if words(tokens, end, &["NOWAIT"]) => 1,
+        () if words(tokens, end, &["SKIP", "LOCKED"]) => 2,
+        () => 0,
+    };
+    let patience: Vec<Token> =
+        tokens.iter().skip(end).take(patience).map(|token| token.token.clone()).collect();
+    for comma in commas.into_iter().rev() {
+        remove(tokens, comma, 1);
+        put(tokens, comma, patience.iter().chain(&lock).cloned());
+    }
+}
+
+/// Writes `FETCH FIRST (...) ROWS ONLY` at a place as `LIMIT (...)`.
+fn limit_of_fetch(tokens: &mut Vec<TokenWithSpan>, at: usize) {
+    let is_fetch = words(tokens, at, &["FETCH", "FIRST"]) || words(tokens, at, &["FETCH", "NEXT"]);
+    if !is_fetch || !is(tokens, at + 2, &Token::LParen) {
+        return;
+    }
+    let Some(close) = closing(tokens, at + 2) else { return };
+    if words(tokens, close + 1, &["ROWS", "ONLY"]) || words(tokens, close + 1, &["ROW", "ONLY"]) {
+        remove(tokens, close + 1, 2);
+        remove(tokens, at, 2);
+        put(tokens, at, read("LIMIT"));
+    }
 }
 
 /// The end of what begins at a place: of its parentheses, or of the statement.
@@ -523,6 +576,12 @@ mod tests {
         assert_eq!(respelled("SELECT 'a'\n 'b'\n'c'"), "SELECT 'abc'");
         assert_eq!(respelled("SELECT 'a' 'b'"), "adjacent 2");
         assert_eq!(respelled("SELECT 1 FOR NO KEY UPDATE"), "SELECT 1 FOR UPDATE");
+        assert_eq!(
+            respelled("SELECT 1 FOR SHARE OF a, b.c NOWAIT LIMIT 1"),
+            "SELECT 1 LIMIT 1 FOR SHARE OF a NOWAIT FOR SHARE OF b . c NOWAIT"
+        );
+        assert_eq!(respelled("OFFSET 2 ROWS FETCH NEXT (1 + 1) ROWS ONLY"), "OFFSET 2 ROWS LIMIT ( 1 + 1 )");
+        assert_eq!(respelled("FETCH FIRST (2) ROWS WITH TIES"), "FETCH FIRST ( 2 ) ROWS WITH TIES");
         assert_eq!(respelled("trim(leading from x)"), "trim ( leading ' ' from x )");
         assert_eq!(respelled("UPDATE ONLY t"), "UPDATE t");
         assert_eq!(respelled("a = ANY (((SELECT 1)))"), "a = ANY ( SELECT 1 )");
