@@ -41,6 +41,11 @@ impl Binder<'_> {
         let from = self.from(&select.from);
         self.has_whole_rows = has_whole_rows;
         let (mut plan, scope) = from?;
+        let mut locked = self.locking.iter().filter_map(|(names, _)| names.as_ref()).flatten();
+        if let Some(name) = locked.find(|name| !scope.has_relation(name)) {
+            let message = format!("relation \"{name}\" in FOR UPDATE clause not found in FROM clause");
+            return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
+        }
         self.levels.push(Level { scope, windows: select.named_window.clone(), ..Level::default() });
         let result = (|| {
             // Of several things that are wrong, the first of the list is told, as in PostgreSQL.
