@@ -245,11 +245,7 @@ fn names_or_all(tokens: &mut Tokens<'_>) -> Result<CopyColumns> {
     if tokens.accept_token(&Token::Mul) {
         return Ok(CopyColumns::All);
     }
-    let mut names = vec![tokens.name()?];
-    while tokens.accept_token(&Token::Comma) {
-        names.push(tokens.name()?);
-    }
-    Ok(CopyColumns::Named(names))
+    Ok(CopyColumns::Named(tokens.listed(Tokens::name)?))
 }
 
 fn word_or_string(tokens: &mut Tokens<'_>) -> Result<String> {

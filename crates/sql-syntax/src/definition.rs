@@ -449,10 +449,7 @@ fn drop(tokens: &mut Tokens<'_>) -> Result<Command> {
 fn drop_extension(tokens: &mut Tokens<'_>) -> Result<Command> {
     tokens.pass();
     let if_exists = tokens.accept(&["IF", "EXISTS"]);
-    let mut names = vec![tokens.name()?];
-    while tokens.accept_token(&Token::Comma) {
-        names.push(tokens.name()?);
-    }
+    let names = tokens.listed(Tokens::name)?;
     let _ = tokens.accept(&["CASCADE"]) || tokens.accept(&["RESTRICT"]);
     tokens.finish()?;
     Ok(Command::DropExtension { names, if_exists })

@@ -89,10 +89,7 @@ pub(super) fn alter(tokens: &mut Tokens<'_>) -> Result<Command> {
 pub(super) fn drop(tokens: &mut Tokens<'_>) -> Result<Command> {
     tokens.pass();
     let if_exists = tokens.accept(&["IF", "EXISTS"]);
-    let mut names = vec![tokens.object_name()?];
-    while tokens.accept_token(&Token::Comma) {
-        names.push(tokens.object_name()?);
-    }
+    let names = tokens.listed(Tokens::object_name)?;
     let cascade = tokens.accept(&["CASCADE"]);
     if !cascade {
         tokens.accept(&["RESTRICT"]);

@@ -3,7 +3,7 @@
 use crate::command::{Command, Granting, Objects, RoleCommand, RoleName, Securable};
 use crate::foreign::not_supported;
 use crate::privilege::{Class, Privilege};
-use crate::role::{role_name, role_names};
+use crate::role::role_name;
 use crate::tokens::Tokens;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::tokenizer::Token;
@@ -29,7 +29,7 @@ pub(super) fn read(tokens: &mut Tokens<'_>, gives: bool) -> Result<Command> {
 /// From `TO` or `FROM` on.
 fn rest(tokens: &mut Tokens<'_>, granting: Granting) -> Result<Command> {
     tokens.expect(&[if granting.gives { "TO" } else { "FROM" }])?;
-    let grantees = role_names(tokens)?;
+    let grantees = tokens.listed(role_name)?;
     let with = granting.gives && tokens.accept(&["WITH", "GRANT", "OPTION"]);
     granted_by(tokens)?;
     let cascades = !granting.gives && tokens.accept(&["CASCADE"]);
@@ -64,12 +64,9 @@ fn granted_by(tokens: &mut Tokens<'_>) -> Result<()> {
 
 /// `GRANT role, ... TO member, ...` and what takes it back, from the roles on.
 fn membership(tokens: &mut Tokens<'_>, gives: bool, admin: bool) -> Result<Command> {
-    let mut roles = vec![tokens.name()?];
-    while tokens.accept_token(&Token::Comma) {
-        roles.push(tokens.name()?);
-    }
+    let roles = tokens.listed(Tokens::name)?;
     tokens.expect(&[if gives { "TO" } else { "FROM" }])?;
-    let members = role_names(tokens)?;
+    let members = tokens.listed(role_name)?;
     let with = gives && tokens.accept(&["WITH", "ADMIN", "OPTION"]);
     granted_by(tokens)?;
     let _ = !gives && (tokens.accept(&["CASCADE"]) || tokens.accept(&["RESTRICT"]));
@@ -120,28 +117,12 @@ fn plural(tokens: &mut Tokens<'_>) -> Result<Class> {
     }
 }
 
-fn schemas(tokens: &mut Tokens<'_>) -> Result<Vec<String>> {
-    listed(tokens, Tokens::name)
-}
-
-/// A list with commas.
-fn listed<'t, T>(
-    tokens: &mut Tokens<'t>,
-    mut one: impl FnMut(&mut Tokens<'t>) -> Result<T>,
-) -> Result<Vec<T>> {
-    let mut all = vec![one(tokens)?];
-    while tokens.accept_token(&Token::Comma) {
-        all.push(one(tokens)?);
-    }
-    Ok(all)
-}
-
 /// What stands behind `ON`.
 fn objects(tokens: &mut Tokens<'_>) -> Result<(Class, Objects)> {
     if tokens.accept(&["ALL"]) {
         let class = plural(tokens)?;
         tokens.expect(&["IN", "SCHEMA"])?;
-        return Ok((class, Objects::AllIn(schemas(tokens)?)));
+        return Ok((class, Objects::AllIn(tokens.listed(Tokens::name)?)));
     }
     for kind in ["FOREIGN", "LANGUAGE", "LARGE", "PARAMETER", "TABLESPACE"] {
         if tokens.sees(&[kind]) {
@@ -149,18 +130,18 @@ fn objects(tokens: &mut Tokens<'_>) -> Result<(Class, Objects)> {
         }
     }
     let (class, named) = if tokens.accept(&["SEQUENCE"]) {
-        (Class::Sequence, listed(tokens, |tokens| tokens.object_name().map(Securable::Sequence))?)
+        (Class::Sequence, tokens.listed(|tokens| tokens.object_name().map(Securable::Sequence))?)
     } else if tokens.accept(&["DATABASE"]) {
-        (Class::Database, listed(tokens, |tokens| tokens.name().map(Securable::Database))?)
+        (Class::Database, tokens.listed(|tokens| tokens.name().map(Securable::Database))?)
     } else if tokens.accept(&["SCHEMA"]) {
-        (Class::Schema, listed(tokens, |tokens| tokens.name().map(Securable::Schema))?)
+        (Class::Schema, tokens.listed(|tokens| tokens.name().map(Securable::Schema))?)
     } else if tokens.accept(&["TYPE"]) || tokens.accept(&["DOMAIN"]) {
-        (Class::Type, listed(tokens, |tokens| tokens.object_name().map(Securable::Type))?)
+        (Class::Type, tokens.listed(|tokens| tokens.object_name().map(Securable::Type))?)
     } else if ["FUNCTION", "PROCEDURE", "ROUTINE"].iter().any(|word| tokens.accept(&[word])) {
-        (Class::Function, listed(tokens, function)?)
+        (Class::Function, tokens.listed(function)?)
     } else {
         tokens.accept(&["TABLE"]);
-        (Class::Table, listed(tokens, |tokens| tokens.object_name().map(Securable::Relation))?)
+        (Class::Table, tokens.listed(|tokens| tokens.object_name().map(Securable::Relation))?)
     };
     Ok((class, Objects::Named(named)))
 }
@@ -194,10 +175,10 @@ fn function(tokens: &mut Tokens<'_>) -> Result<Securable> {
 pub(super) fn alter_default(tokens: &mut Tokens<'_>) -> Result<Command> {
     let (mut roles, mut within) = (Vec::new(), Vec::new());
     if tokens.accept(&["FOR", "ROLE"]) || tokens.accept(&["FOR", "USER"]) {
-        roles = role_names(tokens)?;
+        roles = tokens.listed(role_name)?;
     }
     if tokens.accept(&["IN", "SCHEMA"]) {
-        within = schemas(tokens)?;
+        within = tokens.listed(Tokens::name)?;
     }
     let gives = tokens.accept(&["GRANT"]);
     if !gives {

@@ -4,7 +4,6 @@ use crate::command::{Command, RoleCommand, RoleName, RoleOptions};
 use crate::foreign::not_supported;
 use crate::tokens::Tokens;
 use fabius_value::{Error, Result, SqlState};
-use sqlparser::tokenizer::Token;
 
 /// A role, or a word that means one.
 ///
@@ -26,14 +25,6 @@ pub(super) fn role_name(tokens: &mut Tokens<'_>) -> Result<RoleName> {
     }
 }
 
-pub(super) fn role_names(tokens: &mut Tokens<'_>) -> Result<Vec<RoleName>> {
-    let mut all = vec![role_name(tokens)?];
-    while tokens.accept_token(&Token::Comma) {
-        all.push(role_name(tokens)?);
-    }
-    Ok(all)
-}
-
 /// A name for a role.
 fn new_name(tokens: &mut Tokens<'_>) -> Result<String> {
     let name = match role_name(tokens)? {
@@ -48,14 +39,6 @@ fn new_name(tokens: &mut Tokens<'_>) -> Result<String> {
             .with_detail("Role names starting with \"pg_\" are reserved.")),
         false => Ok(name),
     }
-}
-
-fn names(tokens: &mut Tokens<'_>) -> Result<Vec<String>> {
-    let mut all = vec![tokens.name()?];
-    while tokens.accept_token(&Token::Comma) {
-        all.push(tokens.name()?);
-    }
-    Ok(all)
 }
 
 /// `CREATE ROLE | USER | GROUP name [WITH] option ...`, from the name on.
@@ -101,11 +84,11 @@ fn options(tokens: &mut Tokens<'_>, is_new: bool) -> Result<RoleOptions> {
         } else if is_new && tokens.accept(&["SYSID"]) {
             tokens.integer()?;
         } else if is_new && (tokens.accept(&["IN", "ROLE"]) || tokens.accept(&["IN", "GROUP"])) {
-            options.member_of.append(&mut names(tokens)?);
+            options.member_of.append(&mut tokens.listed(Tokens::name)?);
         } else if tokens.accept(&["ROLE"]) || tokens.accept(&["USER"]) {
-            options.members.append(&mut names(tokens)?);
+            options.members.append(&mut tokens.listed(Tokens::name)?);
         } else if is_new && tokens.accept(&["ADMIN"]) {
-            options.admins.append(&mut names(tokens)?);
+            options.admins.append(&mut tokens.listed(Tokens::name)?);
         } else {
             let message = format!("unrecognized role option \"{}\"", word.to_lowercase());
             return Err(Error::new(SqlState::SYNTAX_ERROR, message));
@@ -125,35 +108,30 @@ fn once<T>(place: &mut Option<T>, value: T) -> Result<()> {
 
 /// `ALTER ROLE | USER | GROUP`, from the name on.
 pub(super) fn alter(tokens: &mut Tokens<'_>, kind: &str) -> Result<Command> {
-    let command = match kind != "GROUP" && tokens.accept(&["ALL"]) {
-        true => return Err(not_supported("ALTER ROLE ALL")),
-        false => {
-            let role = role_name(tokens)?;
-            if kind == "GROUP" && (tokens.sees(&["ADD"]) || tokens.sees(&["DROP"])) {
-                let gives = tokens.accept(&["ADD"]) || !tokens.accept(&["DROP"]);
-                tokens.expect(&["USER"])?;
-                let roles = match role {
-                    RoleName::Named(name) => vec![name],
-                    _ => return Err(tokens.unexpected()),
-                };
-                let members = role_names(tokens)?;
-                RoleCommand::Membership { gives, roles, members, admin: false }
-            } else if tokens.accept(&["RENAME", "TO"]) {
-                let RoleName::Named(from) = role else { return Err(tokens.unexpected()) };
-                RoleCommand::Rename { from, to: new_name(tokens)? }
-            } else if tokens.sees(&["IN", "DATABASE"]) {
-                return Err(not_supported("ALTER ROLE ... IN DATABASE"));
-            } else if tokens.accept(&["RESET"]) {
-                let name = if tokens.accept(&["ALL"]) { None } else { Some(tokens.name()?) };
-                RoleCommand::Setting { role, name, value: None }
-            } else if tokens.sees(&["SET"]) {
-                let (name, value) = crate::session::set_to(tokens)?;
-                RoleCommand::Setting { role, name: Some(name), value }
-            } else {
-                tokens.accept(&["WITH"]);
-                RoleCommand::Alter { role, options: options(tokens, false)? }
-            }
-        }
+    if kind != "GROUP" && tokens.accept(&["ALL"]) {
+        return Err(not_supported("ALTER ROLE ALL"));
+    }
+    let role = role_name(tokens)?;
+    let command = if kind == "GROUP" && (tokens.sees(&["ADD"]) || tokens.sees(&["DROP"])) {
+        let gives = tokens.accept(&["ADD"]) || !tokens.accept(&["DROP"]);
+        tokens.expect(&["USER"])?;
+        let RoleName::Named(name) = role else { return Err(tokens.unexpected()) };
+        let members = tokens.listed(role_name)?;
+        RoleCommand::Membership { gives, roles: vec![name], members, admin: false }
+    } else if tokens.accept(&["RENAME", "TO"]) {
+        let RoleName::Named(from) = role else { return Err(tokens.unexpected()) };
+        RoleCommand::Rename { from, to: new_name(tokens)? }
+    } else if tokens.sees(&["IN", "DATABASE"]) {
+        return Err(not_supported("ALTER ROLE ... IN DATABASE"));
+    } else if tokens.accept(&["RESET"]) {
+        let name = if tokens.accept(&["ALL"]) { None } else { Some(tokens.name()?) };
+        RoleCommand::Setting { role, name, value: None }
+    } else if tokens.sees(&["SET"]) {
+        let (name, value) = crate::session::set_to(tokens)?;
+        RoleCommand::Setting { role, name: Some(name), value }
+    } else {
+        tokens.accept(&["WITH"]);
+        RoleCommand::Alter { role, options: options(tokens, false)? }
     };
     tokens.finish()?;
     Ok(Command::Role(Box::new(command)))
@@ -162,7 +140,7 @@ pub(super) fn alter(tokens: &mut Tokens<'_>, kind: &str) -> Result<Command> {
 /// `DROP ROLE | USER | GROUP [IF EXISTS] name, ...`, from `IF` on.
 pub(super) fn drop(tokens: &mut Tokens<'_>) -> Result<Command> {
     let if_exists = tokens.accept(&["IF", "EXISTS"]);
-    let names = role_names(tokens)?;
+    let names = tokens.listed(role_name)?;
     tokens.finish()?;
     Ok(Command::Role(Box::new(RoleCommand::Drop { names, if_exists })))
 }
@@ -170,7 +148,7 @@ pub(super) fn drop(tokens: &mut Tokens<'_>) -> Result<Command> {
 /// `REASSIGN OWNED BY role, ... TO role`, from `OWNED` on.
 pub(super) fn reassign(tokens: &mut Tokens<'_>) -> Result<Command> {
     tokens.expect(&["OWNED", "BY"])?;
-    let from = role_names(tokens)?;
+    let from = tokens.listed(role_name)?;
     tokens.expect(&["TO"])?;
     let to = role_name(tokens)?;
     tokens.finish()?;
@@ -180,7 +158,7 @@ pub(super) fn reassign(tokens: &mut Tokens<'_>) -> Result<Command> {
 /// `DROP OWNED BY role, ... [CASCADE | RESTRICT]`, from `BY` on.
 pub(super) fn drop_owned(tokens: &mut Tokens<'_>) -> Result<Command> {
     tokens.expect(&["BY"])?;
-    let by = role_names(tokens)?;
+    let by = tokens.listed(role_name)?;
     let cascades = tokens.accept(&["CASCADE"]);
     tokens.accept(&["RESTRICT"]);
     tokens.finish()?;

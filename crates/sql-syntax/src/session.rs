@@ -156,13 +156,7 @@ fn set(tokens: &mut Tokens<'_>) -> Result<Command> {
     if tokens.accept(&["CONSTRAINTS"]) {
         let names = match tokens.accept(&["ALL"]) {
             true => None,
-            false => {
-                let mut names = vec![tokens.object_name()?];
-                while tokens.accept_token(&Token::Comma) {
-                    names.push(tokens.object_name()?);
-                }
-                Some(names)
-            }
+            false => Some(tokens.listed(Tokens::object_name)?),
         };
         let is_deferred = tokens.accept(&["DEFERRED"]);
         if !is_deferred {

@@ -292,6 +292,18 @@ impl<'t> Tokens<'t> {
         }
     }
 
+    /// One or more, with commas between them.
+    ///
+    /// # Errors
+    /// What is wrong with one.
+    pub fn listed<T>(&mut self, mut one: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+        let mut all = vec![one(self)?];
+        while self.accept_token(&Token::Comma) {
+            all.push(one(self)?);
+        }
+        Ok(all)
+    }
+
     /// A text in quotes.
     ///
     /// # Errors

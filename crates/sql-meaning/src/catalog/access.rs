@@ -217,7 +217,7 @@ impl Catalog {
     /// # Errors
     /// `42501`
     pub fn require_as(&self, role: Oid, relation: &Relation<'_>, privilege: Privilege) -> Result<()> {
-        // Nobody else sees what is temporary, and what statements find for themselves has no owner.
+        // A table that is only tried, before it is made, has no number.
         if role == BOOTSTRAP
             || relation.oid() == 0
             || self.may(role, relation.class(), relation.oid(), privilege)
@@ -288,10 +288,9 @@ impl Catalog {
         if self.role == BOOTSTRAP {
             return Ok(());
         }
-        let mut index = None;
-        for table in self.tables.values() {
-            index = table.keys().find(|key| key.oid == oid).map(|key| (table.oid, key)).or(index);
-        }
+        let mut tables = self.tables.values();
+        let index =
+            tables.find_map(|table| table.keys().find(|key| key.oid == oid).map(|key| (table.oid, key)));
         let found = self
             .securables()
             .into_iter()
@@ -360,7 +359,8 @@ impl Catalog {
         Err(denied(kind, &function.name.name))
     }
 
-    /// What objects there are that have an owner or can be granted, with their names.
+    /// What objects there are that have an owner or can be granted, with their names; the database without one, which
+    /// its catalog does not know.
     pub fn securables(&self) -> Vec<(Class, Oid, ObjectName)> {
         let mut all = Vec::new();
         all.extend(self.tables.values().map(|table| (Class::Table, table.oid, table.name.clone())));
@@ -376,6 +376,8 @@ impl Catalog {
             (Class::Schema, *oid, ObjectName { schema: String::new(), name: name.clone() })
         });
         all.extend(schemas);
+        let database = ObjectName { schema: String::new(), name: String::new() };
+        all.push((Class::Database, self.database, database));
         all
     }
 }

@@ -29,7 +29,7 @@ const PREDEFINED: [(Oid, &str, &[Oid]); 12] = [
     (DATABASE_OWNER, "pg_database_owner", &[]),
     (READ_ALL_DATA, "pg_read_all_data", &[]),
     (WRITE_ALL_DATA, "pg_write_all_data", &[]),
-    (3373, "pg_monitor", &[3374, 3375, 3377]),
+    (3373, "pg_monitor", &[3374, READ_ALL_STATS, 3377]),
     (3374, "pg_read_all_settings", &[]),
     (READ_ALL_STATS, "pg_read_all_stats", &[]),
     (3377, "pg_stat_scan_tables", &[]),
@@ -127,9 +127,9 @@ impl Roles {
         self.0.insert(role.oid, Arc::new(role));
     }
 
-    /// Takes a role out; whether it was there.
-    pub(super) fn take_out(&mut self, oid: Oid) -> bool {
-        self.0.remove(&oid).is_some()
+    /// Takes a role out.
+    pub(super) fn take_out(&mut self, oid: Oid) {
+        self.0.remove(&oid);
     }
 
     /// All, by their numbers.
@@ -145,6 +145,21 @@ impl Roles {
     /// The role of a name.
     pub fn named(&self, name: &str) -> Option<&Arc<Role>> {
         self.0.values().find(|role| role.name == name)
+    }
+
+    /// The role of a name, where the superuser of the beginning is called `superuser`.
+    pub fn find(&self, name: &str, superuser: &str) -> Option<Oid> {
+        let is_bootstrap = name == superuser || name == POSTGRES;
+        self.named(name).map(|role| role.oid).or(is_bootstrap.then_some(BOOTSTRAP))
+    }
+
+    /// What a role is called, where the superuser of the beginning is called `superuser`.
+    pub fn name(&self, oid: Oid, superuser: &str) -> String {
+        match self.get(oid) {
+            Some(role) => role.name.clone(),
+            None if oid == BOOTSTRAP => superuser.to_string(),
+            None => format!("unknown (OID={oid})"),
+        }
     }
 
     /// Whether a role may do everything.

@@ -2,7 +2,6 @@
 
 use crate::catalog::Catalog;
 use crate::catalog::Oid;
-use crate::catalog::role::{BOOTSTRAP, POSTGRES};
 use crate::session_facts::SessionFacts;
 use crate::sql_type::SqlType;
 use crate::text_format::TextStyle;
@@ -22,17 +21,12 @@ pub struct Environment {
 impl Environment {
     /// What a role is called.
     pub fn role_name(&self, oid: Oid) -> String {
-        match self.catalog.roles.get(oid) {
-            Some(role) => role.name.clone(),
-            None if oid == BOOTSTRAP => self.session.superuser(),
-            None => format!("unknown (OID={oid})"),
-        }
+        self.catalog.roles.name(oid, &self.session.superuser())
     }
 
     /// The role of a name.
     pub fn role_named(&self, name: &str) -> Option<Oid> {
-        let is_bootstrap = name == self.session.superuser() || name == POSTGRES;
-        self.catalog.roles.named(name).map(|role| role.oid).or(is_bootstrap.then_some(BOOTSTRAP))
+        self.catalog.roles.find(name, &self.session.superuser())
     }
 }
 

@@ -36,10 +36,6 @@ pub const INFORMATION_SCHEMA: u32 = 13_207;
 pub const PUBLIC: u32 = 2200;
 /// The number of the schema of what is temporary.
 pub const TEMPORARY_SCHEMA: u32 = 13_500;
-/// The number of the one role.
-pub const ROLE: u32 = 10;
-/// The number of the role that owns `public`: whoever owns the database.
-pub const DATABASE_OWNER: u32 = 6171;
 /// The number of `pg_database`.
 pub const DATABASES: u32 = 1262;
 

@@ -3,8 +3,9 @@
 use super::definition::{self, Constraint};
 use super::roles::{owner_and_list, owner_name};
 use super::row::{Row, array, number, text, truth};
-use super::{INFORMATION_SCHEMA, PG_CATALOG, RELATIONS, ROLE, TEMPORARY_SCHEMA, namespace_oid};
+use super::{INFORMATION_SCHEMA, PG_CATALOG, RELATIONS, TEMPORARY_SCHEMA, namespace_oid};
 use crate::catalog::extension;
+use crate::catalog::role::BOOTSTRAP;
 use crate::catalog::schema_shown;
 use crate::catalog::store::FIRST_OID;
 use crate::catalog::{
@@ -68,7 +69,7 @@ fn namespaces(environment: &Environment) -> Vec<Row> {
     all.map(|(oid, name)| {
         let (owner, list) = owner_and_list(environment, Class::Schema, oid);
         let list = if SYSTEM.contains(&name.as_str()) {
-            array([text(format!("{0}=UC/{0}", environment.role_name(ROLE)))])
+            array([text(format!("{0}=UC/{0}", environment.role_name(BOOTSTRAP)))])
         } else {
             list
         };
@@ -87,7 +88,7 @@ fn class(oid: u32, name: &str, namespace: u32, kind: &str, columns: usize) -> Ro
         ("oid", number(oid)),
         ("relname", text(name)),
         ("relnamespace", number(namespace)),
-        ("relowner", number(ROLE)),
+        ("relowner", number(BOOTSTRAP)),
         ("relfilenode", number(oid)),
         ("reltuples", Value::Double(-1.0)),
         ("relpersistence", text("p")),
@@ -393,7 +394,7 @@ fn function(oid: u32, name: &str, namespace: u32, returns: u32, arguments: Vec<u
         ("oid", number(oid)),
         ("proname", text(name)),
         ("pronamespace", number(namespace)),
-        ("proowner", number(ROLE)),
+        ("proowner", number(BOOTSTRAP)),
         ("procost", Value::Double(1.0)),
         ("prokind", text("f")),
         ("provolatile", text("v")),
@@ -620,7 +621,7 @@ fn tables(environment: &Environment) -> Vec<Row> {
         Row::of([
             ("schemaname", text(relation.schema.clone())),
             ("tablename", text(relation.name.clone())),
-            ("tableowner", text(environment.role_name(ROLE))),
+            ("tableowner", text(environment.role_name(BOOTSTRAP))),
         ])
     });
     let own = catalog.tables.values().map(|table| {

@@ -2,7 +2,7 @@
 
 use super::roles::{owner_and_list, shown};
 use super::row::{Row, number, text, truth};
-use super::{DATABASES, PG_CATALOG, ROLE};
+use super::{DATABASES, PG_CATALOG};
 use crate::catalog::Catalog;
 use crate::catalog::extension::{self, EXTENSIONS};
 use crate::catalog::role::{BOOTSTRAP, PUBLIC, READ_ALL_STATS};
@@ -28,7 +28,7 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
                     ("oid", number(oid)),
                     ("collname", text(name)),
                     ("collnamespace", number(PG_CATALOG)),
-                    ("collowner", number(ROLE)),
+                    ("collowner", number(BOOTSTRAP)),
                     ("collprovider", text(provider)),
                     ("collisdeterministic", truth(true)),
                     ("collencoding", number(-1)),
@@ -41,7 +41,7 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
                 Row::of([
                     ("oid", number(oid)),
                     ("lanname", text(name)),
-                    ("lanowner", number(ROLE)),
+                    ("lanowner", number(BOOTSTRAP)),
                     ("lanispl", truth(name == "plpgsql")),
                     ("lanpltrusted", truth(name != "internal")),
                 ])
@@ -53,7 +53,7 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
         "pg_tablespace" => [(1663, "pg_default"), (1664, "pg_global")]
             .into_iter()
             .map(|(oid, name)| {
-                Row::of([("oid", number(oid)), ("spcname", text(name)), ("spcowner", number(ROLE))])
+                Row::of([("oid", number(oid)), ("spcname", text(name)), ("spcowner", number(BOOTSTRAP))])
             })
             .collect(),
         "pg_database" => {
@@ -232,7 +232,7 @@ fn extensions(catalog: &Catalog) -> Vec<Row> {
         Row::of([
             ("oid", number(oid)),
             ("extname", text(extension.name)),
-            ("extowner", number(ROLE)),
+            ("extowner", number(BOOTSTRAP)),
             ("extnamespace", number(PG_CATALOG)),
             ("extversion", text(extension.version)),
         ])

@@ -1,11 +1,12 @@
 //! Types as `pg_catalog` shows them: SQL's own, those of PostgreSQL that only the catalog has, and enumerations.
 
+use super::PG_CATALOG;
 use super::namespace_oid;
 use super::roles::owner_and_list;
 use super::row::{Row, number, text, truth};
-use super::{PG_CATALOG, ROLE};
 use crate::catalog::Catalog;
 use crate::catalog::Oid;
+use crate::catalog::role::BOOTSTRAP;
 use crate::functions::Environment;
 use crate::sql_type::{Enumeration, SqlType};
 use fabius_sql_syntax::privilege::Class;
@@ -145,7 +146,7 @@ fn operator_classes() -> Vec<Row> {
                 ("opcmethod", number(403)),
                 ("opcname", text(*name)),
                 ("opcnamespace", number(PG_CATALOG)),
-                ("opcowner", number(ROLE)),
+                ("opcowner", number(BOOTSTRAP)),
                 ("opcintype", number(*input)),
                 ("opcdefault", truth(true)),
             ])
@@ -232,7 +233,7 @@ fn type_row(oid: u32, name: &str, namespace: u32) -> Row {
         ("oid", number(oid)),
         ("typname", text(name)),
         ("typnamespace", number(namespace)),
-        ("typowner", number(ROLE)),
+        ("typowner", number(BOOTSTRAP)),
         ("typisdefined", truth(true)),
         ("typdelim", text(",")),
         ("typtypmod", number(-1)),

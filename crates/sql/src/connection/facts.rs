@@ -3,8 +3,8 @@
 use super::advisory::AdvisoryLocks;
 use super::identity::Login;
 use super::listed::Listed;
+use super::sql_database::Perspective;
 use super::sql_database::SqlDatabase;
-use super::sql_database::View;
 use crate::lock::{LockKey, owner_of};
 use crate::settings::Settings;
 use fabius::Database;
@@ -160,7 +160,7 @@ impl SessionFacts for Facts {
     }
 
     fn access_of_database(&self, database: Oid) -> Access {
-        self.database.catalog(database, View::along(&[])).access(Class::Database, database)
+        self.database.catalog(database, Perspective::along(&[])).access(Class::Database, database)
     }
 
     fn session_user(&self) -> String {

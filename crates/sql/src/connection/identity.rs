@@ -2,7 +2,7 @@
 //! AUTHORIZATION`).
 
 use super::Connection;
-use super::sql_database::{SqlDatabase, View};
+use super::sql_database::{Perspective, SqlDatabase};
 use fabius_sql_meaning::catalog::Oid;
 use fabius_sql_meaning::catalog::role::{BOOTSTRAP, POSTGRES, PUBLIC, Role, Roles};
 use fabius_sql_syntax::command::RoleName;
@@ -34,17 +34,12 @@ impl Login {
 
     /// The role of a name.
     pub(super) fn find(&self, name: &str, roles: &Roles) -> Option<Oid> {
-        let is_bootstrap = name == self.superuser() || name == POSTGRES;
-        roles.named(name).map(|role| role.oid).or(is_bootstrap.then_some(BOOTSTRAP))
+        roles.find(name, self.superuser())
     }
 
     /// What a role is called.
     pub(super) fn name(&self, role: Oid, roles: &Roles) -> String {
-        match roles.get(role) {
-            Some(role) => role.name.clone(),
-            None if role == BOOTSTRAP => self.superuser().to_string(),
-            None => format!("unknown (OID={role})"),
-        }
+        roles.name(role, self.superuser())
     }
 }
 
@@ -79,7 +74,7 @@ impl SqlDatabase {
         if limit.is_some_and(|limit| sessions >= limit) {
             return Err(Error::new(SqlState(*b"53300"), format!("too many connections for role \"{user}\"")));
         }
-        let catalog = self.catalog(*database, View::along(&[]));
+        let catalog = self.catalog(*database, Perspective::along(&[]));
         if !catalog.may(role.oid, Class::Database, *database, Privilege::Connect) {
             return Err(Error::new(
                 SqlState(*b"42501"),

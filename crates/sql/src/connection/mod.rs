@@ -104,7 +104,7 @@ use given_rows::GivenRows;
 use identity::Login;
 use parking_lot::Mutex;
 use presence::Presence;
-use sql_database::View;
+use sql_database::Perspective;
 use stance::Stance;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -361,14 +361,14 @@ impl Connection {
         }
         let roles = self.database.roles();
         let search_path = self.settings.search_path(&self.login.name(self.role_among(&roles), &roles));
-        let view = View { search_path, role: self.seen_as(&roles), waiting: BTreeMap::new() };
-        let mut shared = self.database.catalog(self.within(), view.clone());
+        let perspective = Perspective { search_path, role: self.seen_as(&roles), waiting: BTreeMap::new() };
+        let mut shared = self.database.catalog(self.within(), perspective.clone());
         let changes = self.transaction.as_ref().map(|open| open.changes.as_slice()).unwrap_or_default();
         let catalog = if changes.is_empty() && self.temporary.is_empty() {
             if let Some(open) = &self.transaction {
                 let waiting = open.constraint_modes.waiting(&shared);
                 if !waiting.is_empty() {
-                    shared = self.database.catalog(self.within(), View { waiting, ..view });
+                    shared = self.database.catalog(self.within(), Perspective { waiting, ..perspective });
                 }
             }
             shared

@@ -5,8 +5,8 @@
 
 use super::given_rows::GivenRows;
 use super::row_lock::{submit_locking, unless_waited};
+use super::sql_database::Perspective;
 use super::sql_database::SqlDatabase;
-use super::sql_database::View;
 use super::transaction::{OpenTransaction, Running, ended};
 use async_trait::async_trait;
 use fabius::{Patience, ReaderStandpoint, ScanPlace, Standpoint, Transaction};
@@ -309,7 +309,8 @@ impl RowSource for TransactionRows {
     }
 
     async fn sequence(&self, name: &ObjectName) -> Result<(i64, bool)> {
-        let catalog = self.database.catalog(self.within, View::along(std::slice::from_ref(&name.schema)));
+        let catalog =
+            self.database.catalog(self.within, Perspective::along(std::slice::from_ref(&name.schema)));
         match catalog.sequences.get(name) {
             Some(sequence) => self.database.sequences.last(sequence).await,
             None => Ok((1, false)),

@@ -90,7 +90,7 @@ impl Default for MemoryBounds {
 
 /// As what a session sees a catalog.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct View {
+pub(crate) struct Perspective {
     /// Where names are looked for.
     pub search_path: Vec<String>,
     /// Whose privileges count; that of the [superuser](BOOTSTRAP) for all superusers.
@@ -99,10 +99,10 @@ pub(crate) struct View {
     pub waiting: BTreeMap<ConstraintId, Until>,
 }
 
-impl View {
+impl Perspective {
     /// A superuser's, along a search path.
-    pub fn along(search_path: &[String]) -> View {
-        View { search_path: search_path.to_vec(), role: BOOTSTRAP, waiting: BTreeMap::new() }
+    pub fn along(search_path: &[String]) -> Perspective {
+        Perspective { search_path: search_path.to_vec(), role: BOOTSTRAP, waiting: BTreeMap::new() }
     }
 }
 
@@ -111,7 +111,7 @@ struct Shared {
     /// The database's name, unless it is the main one.
     name: Option<String>,
     committed: Arc<Catalog>,
-    views: HashMap<View, Arc<Catalog>>,
+    perspectives: HashMap<Perspective, Arc<Catalog>>,
 }
 
 /// Whether a change makes, replaces or removes a role, which is one of all databases.
@@ -128,7 +128,7 @@ const OTHER_NAMES: [&str; 2] = ["postgres", "template1"];
 impl Shared {
     fn new(name: Option<String>, catalog: Catalog, versions: &AtomicU64) -> Shared {
         let version = versions.fetch_add(1, Relaxed) + 1;
-        Shared { name, committed: Arc::new(Catalog { version, ..catalog }), views: HashMap::new() }
+        Shared { name, committed: Arc::new(Catalog { version, ..catalog }), perspectives: HashMap::new() }
     }
 }
 
@@ -283,17 +283,17 @@ impl SqlDatabase {
     }
 
     /// A database's committed catalog as some see it. There is nothing in it if the database is gone.
-    pub(crate) fn catalog(&self, database: Oid, view: View) -> Arc<Catalog> {
+    pub(crate) fn catalog(&self, database: Oid, perspective: Perspective) -> Arc<Catalog> {
         let gone = || Arc::new(Catalog { version: self.new_version(), ..Catalog::of(database) });
         {
             let catalogs = self.catalogs.read();
             let Some(shared) = catalogs.get(&database) else { return gone() };
             let committed = &shared.committed;
-            let is_usual = view.role == committed.role && view.waiting.is_empty();
-            if is_usual && committed.search_path == view.search_path {
+            let is_usual = perspective.role == committed.role && perspective.waiting.is_empty();
+            if is_usual && committed.search_path == perspective.search_path {
                 return committed.clone();
             }
-            if let Some(found) = shared.views.get(&view) {
+            if let Some(found) = shared.perspectives.get(&perspective) {
                 return found.clone();
             }
         }
@@ -301,16 +301,16 @@ impl SqlDatabase {
         let Some(shared) = catalogs.get_mut(&database) else { return gone() };
         let catalog = Arc::new(Catalog {
             version: self.new_version(),
-            search_path: view.search_path.clone(),
-            role: view.role,
-            waiting: view.waiting.clone(),
+            search_path: perspective.search_path.clone(),
+            role: perspective.role,
+            waiting: perspective.waiting.clone(),
             ..(*shared.committed).clone()
         });
         // Connections with paths and waiting constraints of their own, at most.
-        if shared.views.len() >= 1000 {
-            shared.views.clear();
+        if shared.perspectives.len() >= 1000 {
+            shared.perspectives.clear();
         }
-        shared.views.insert(view, catalog.clone());
+        shared.perspectives.insert(perspective, catalog.clone());
         catalog
     }
 
@@ -463,9 +463,7 @@ impl SqlDatabase {
 
     /// All databases: numbers and names.
     pub(crate) fn databases(&self) -> Vec<(Oid, String)> {
-        let catalogs = self.catalogs.read();
-        let name = |shared: &Shared| shared.name.clone().unwrap_or_else(|| self.name().to_string());
-        catalogs.iter().map(|(oid, shared)| (*oid, name(shared))).collect()
+        self.catalogs().into_iter().map(|(name, catalog)| (catalog.database, name)).collect()
     }
 
     /// The connections to a database: their numbers.

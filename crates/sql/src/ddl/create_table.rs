@@ -100,7 +100,9 @@ impl Connection {
         if let Some(ast::CreateTableLikeKind::Parenthesized(like) | ast::CreateTableLikeKind::Plain(like)) =
             &create.like
         {
-            let model = self.catalog().table(&like.name)?.clone();
+            let catalog = self.catalog();
+            let model = catalog.table(&like.name)?.clone();
+            catalog.require(&Relation::Table(&model), Privilege::Select)?;
             let with_defaults = matches!(like.defaults, Some(ast::CreateTableLikeDefaults::Including));
             table.columns = model.visible().cloned().collect();
             for column in &mut table.columns {

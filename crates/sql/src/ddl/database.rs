@@ -3,7 +3,7 @@
 //! A database is a catalog of its own over the same storage, log and sessions.
 
 use crate::connection::Connection;
-use crate::connection::sql_database::View;
+use crate::connection::sql_database::Perspective;
 use crate::lock::{LockKey, LockMode};
 use fabius_sql_meaning::catalog::store::{Change, MAIN_DATABASE, Object};
 use fabius_sql_meaning::catalog::{ObjectName, Oid};
@@ -114,7 +114,7 @@ impl Connection {
     /// `42501` unless the current role owns the database.
     fn require_database_owner(&mut self, oid: Oid, name: &str) -> Result<()> {
         let role = self.current_role();
-        match self.database().catalog(oid, View::along(&[])).owns(role, Class::Database, oid) {
+        match self.database().catalog(oid, Perspective::along(&[])).owns(role, Class::Database, oid) {
             true => Ok(()),
             false => Err(Error::new(SqlState(*b"42501"), format!("must be owner of database {name}"))),
         }
@@ -163,7 +163,7 @@ impl Connection {
 
     /// Everything of a database is gone.
     fn forget_database(&mut self, oid: Oid) {
-        let catalog = self.database().catalog(oid, View::along(&[]));
+        let catalog = self.database().catalog(oid, Perspective::along(&[]));
         for table in catalog.tables.values() {
             self.note_left(table.storage.clone());
         }

@@ -1,7 +1,7 @@
 //! `GRANT`, `REVOKE`, `ALTER DEFAULT PRIVILEGES`, `ALTER ... OWNER TO`: who owns what, and who may do what with it.
 
 use crate::connection::Connection;
-use crate::connection::sql_database::View;
+use crate::connection::sql_database::Perspective;
 use fabius_sql_meaning::catalog::access::{self, Access, DefaultAccess, Grant, usual_grants};
 use fabius_sql_meaning::catalog::role::{BOOTSTRAP, PUBLIC};
 use fabius_sql_meaning::catalog::store::{Change, Object};
@@ -73,7 +73,7 @@ impl Connection {
         let catalog = self.catalog();
         match class {
             Class::Database if oid != catalog.database => {
-                self.database().catalog(oid, View::along(&[])).access(class, oid)
+                self.database().catalog(oid, Perspective::along(&[])).access(class, oid)
             }
             _ => catalog.access(class, oid),
         }
@@ -376,10 +376,7 @@ impl Connection {
     /// `DROP OWNED`: nothing is granted to some roles any more, in this database.
     pub(super) fn revoke_all(&mut self, roles: &[Oid]) -> Result<()> {
         let catalog = self.catalog();
-        let mut objects = catalog.securables();
-        let none = ObjectName { schema: String::new(), name: String::new() };
-        objects.push((Class::Database, catalog.database, none));
-        for (class, oid, name) in objects {
+        for (class, oid, name) in catalog.securables() {
             let Some(mut access) = catalog.access.get(&oid).cloned() else { continue };
             let Some(mut grants) = access.grants.clone() else { continue };
             let theirs =

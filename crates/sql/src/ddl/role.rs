@@ -345,10 +345,7 @@ impl Connection {
         let from = self.acting_as(from)?;
         let to = self.acting_as(std::slice::from_ref(to))?[0];
         let catalog = self.catalog();
-        let mut owned = catalog.securables();
-        let database = ObjectName { schema: String::new(), name: String::new() };
-        owned.push((Class::Database, catalog.database, database));
-        for (class, oid, _) in owned {
+        for (class, oid, _) in catalog.securables() {
             // Objects of the superuser of the beginning are the system's.
             let owner = catalog.access(class, oid).owner;
             if owner != BOOTSTRAP && from.contains(&owner) {
@@ -381,9 +378,7 @@ fn arguments_of(catalog: &Catalog, oid: Oid) -> String {
 /// What in the catalog of a database of this name needs a role, in PostgreSQL's words.
 fn uses(catalog: &Catalog, called: &str, role: Oid) -> Vec<String> {
     let mut reasons = Vec::new();
-    let database = ObjectName { schema: String::new(), name: String::new() };
     let mut objects = catalog.securables();
-    objects.push((Class::Database, catalog.database, database));
     objects.sort_by_key(|(_, oid, _)| *oid);
     for (class, oid, name) in objects {
         let Some(access) = catalog.access.get(&oid) else { continue };
