@@ -137,3 +137,49 @@ fn sessions_of_others() {
         other.batch_execute(&format!("SELECT pg_cancel_backend({process})")).await.expect("cancelled");
     });
 }
+
+/// Goal: a role is one of all databases, before and after a restart, and is kept while any of them needs it; what is
+/// granted on a database is that database's.
+#[test]
+fn roles_are_those_of_all_databases() {
+    let mut server = Server::start(&[]);
+    for is_new in [true, false] {
+        let conninfo = |database: &str, user: &str| {
+            format!("host=127.0.0.1 port={} dbname={database} user={user}", server.port())
+        };
+        block_on(async {
+            let owner = connect(&conninfo("fabius", "owner")).await;
+            if is_new {
+                owner.batch_execute("CREATE DATABASE other").await.expect("a database");
+                let there = connect(&conninfo("other", "owner")).await;
+                owner.batch_execute("CREATE ROLE app LOGIN").await.expect("a role");
+                assert_eq!(refused(&there, "SET ROLE app; CREATE TABLE t (k int)").await, "42501");
+                owner.batch_execute("ALTER DATABASE other OWNER TO app").await.expect("its database");
+                let app = connect(&conninfo("other", "app")).await;
+                // The owner of a database may make things in its `public`.
+                app.batch_execute("CREATE SCHEMA own; CREATE TABLE own.t (k int); CREATE TABLE p (k int)")
+                    .await
+                    .expect("tables");
+            }
+            let app = connect(&conninfo("other", "app")).await;
+            assert_eq!(
+                text(&app, "SELECT tableowner::text FROM pg_tables WHERE tablename = 't'").await,
+                "app"
+            );
+            app.batch_execute("INSERT INTO own.t VALUES (1); INSERT INTO p VALUES (1)")
+                .await
+                .expect("it owns the table");
+            assert_eq!(refused(&app, "CREATE ROLE more").await, "42501");
+            let here = connect(&conninfo("fabius", "app")).await;
+            assert_eq!(refused(&here, "CREATE SCHEMA mine").await, "42501");
+            let error = owner.batch_execute("DROP ROLE app").await.expect_err("it is needed");
+            let detail = error.as_db_error().and_then(|error| error.detail()).unwrap_or_default();
+            assert_eq!(detail, "owner of database other\n3 objects in database other");
+            let datdba = "SELECT pg_get_userbyid(datdba)::text FROM pg_database WHERE datname = 'other'";
+            assert_eq!(text(&owner, datdba).await, "app");
+        });
+        if is_new {
+            server = Server::start_in(server.into_directory(), &[]);
+        }
+    }
+}
