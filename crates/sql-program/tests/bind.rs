@@ -61,6 +61,7 @@ fn table(oid: u32, of: &str, columns: &[&str], primary: &str) -> Table {
         checks: Vec::new(),
         foreign_keys: Vec::new(),
         constraint_comments: std::collections::BTreeMap::new(),
+        materialized: None,
     }
 }
 

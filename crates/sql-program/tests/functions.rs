@@ -126,6 +126,7 @@ impl World {
             checks: Vec::new(),
             foreign_keys: Vec::new(),
             constraint_comments: std::collections::BTreeMap::new(),
+            materialized: None,
         };
         self.catalog.tables.insert(object, Arc::new(table));
     }

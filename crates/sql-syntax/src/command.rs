@@ -55,9 +55,9 @@ pub enum Command {
         /// The schema's new name.
         to: String,
     },
-    /// `ALTER INDEX | VIEW | SEQUENCE name RENAME TO name`
+    /// `ALTER INDEX | VIEW | MATERIALIZED VIEW name RENAME TO name`
     Rename {
-        /// `INDEX`, `VIEW`
+        /// `INDEX`, `VIEW`, `MATERIALIZED VIEW`
         kind: &'static str,
         /// `IF EXISTS`
         if_exists: bool,
@@ -65,6 +65,17 @@ pub enum Command {
         from: ast::ObjectName,
         /// The relation's new name.
         to: String,
+    },
+    /// `CREATE MATERIALIZED VIEW`
+    CreateMaterializedView(Box<MaterializedView>),
+    /// `REFRESH MATERIALIZED VIEW`
+    Refresh {
+        /// The view's name.
+        name: ast::ObjectName,
+        /// `CONCURRENTLY`
+        concurrently: bool,
+        /// Whether it has rows afterwards.
+        with_data: bool,
     },
     /// `COPY`
     Copy(Box<CopyStatement>),
@@ -538,4 +549,19 @@ pub enum SequenceChange {
     Options(SequenceOptions),
     /// `RENAME TO`
     Rename(String),
+}
+
+/// `CREATE MATERIALIZED VIEW`
+#[derive(Clone, Debug)]
+pub struct MaterializedView {
+    /// The view's name.
+    pub name: ast::ObjectName,
+    /// `IF NOT EXISTS`
+    pub if_not_exists: bool,
+    /// Names of its first columns.
+    pub columns: Vec<String>,
+    /// What its rows are.
+    pub query: Box<ast::Query>,
+    /// Whether it has rows from the beginning.
+    pub with_data: bool,
 }

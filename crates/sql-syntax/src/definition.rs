@@ -5,7 +5,7 @@ use crate::foreign::not_supported;
 use crate::grant::{self, owner};
 use crate::tokens::Tokens;
 use crate::written::written_name;
-use crate::{database, domain, role};
+use crate::{database, domain, materialized_view, role};
 use fabius_value::Result;
 use sqlparser::ast;
 use sqlparser::tokenizer::Token;
@@ -69,6 +69,7 @@ pub(super) fn read(tokens: &mut Tokens<'_>, first: &str) -> Result<Command> {
         "GRANT" => grant::read(tokens, true),
         "REVOKE" => grant::read(tokens, false),
         "REASSIGN" => role::reassign(tokens),
+        "REFRESH" => materialized_view::refresh(tokens),
         "TRUNCATE" => Ok(Command::Sql(Box::new(tokens.sql()?))),
         _ => Err(not_supported(first)),
     }
@@ -87,7 +88,6 @@ fn create(tokens: &mut Tokens<'_>) -> Result<Command> {
         "EVENT",
         "FOREIGN",
         "LANGUAGE",
-        "MATERIALIZED",
         "OPERATOR",
         "POLICY",
         "PUBLICATION",
@@ -116,6 +116,9 @@ fn create(tokens: &mut Tokens<'_>) -> Result<Command> {
     }
     if tokens.accept(&["DOMAIN"]) {
         return domain::create(tokens);
+    }
+    if !replaces && tokens.accept(&["MATERIALIZED", "VIEW"]) {
+        return materialized_view::create(tokens);
     }
     if tokens.accept(&["EXTENSION"]) {
         let if_not_exists = tokens.accept(&["IF", "NOT", "EXISTS"]);
@@ -163,19 +166,11 @@ fn create(tokens: &mut Tokens<'_>) -> Result<Command> {
     Ok(Command::Sql(Box::new(tokens.sql()?)))
 }
 
-/// What is defined, in all its words: `MATERIALIZED VIEW`.
+/// What is defined, in all its words: `EVENT TRIGGER`.
 fn whole_kind(tokens: &Tokens<'_>, first: &str) -> String {
     let goes_on = matches!(
         first,
-        "ACCESS"
-            | "CONSTRAINT"
-            | "EVENT"
-            | "FOREIGN"
-            | "MATERIALIZED"
-            | "PROCEDURAL"
-            | "RECURSIVE"
-            | "TEXT"
-            | "TRUSTED"
+        "ACCESS" | "CONSTRAINT" | "EVENT" | "FOREIGN" | "PROCEDURAL" | "RECURSIVE" | "TEXT" | "TRUSTED"
     );
     match tokens.word_at(tokens.at() + 1).filter(|_| goes_on) {
         Some(second) => format!("{first} {second}"),
@@ -285,6 +280,10 @@ fn remove_placement(tokens: &mut Tokens<'_>, from: usize, is_table: bool) {
 fn alter(tokens: &mut Tokens<'_>) -> Result<Command> {
     let Some(kind) = tokens.word() else { return Err(tokens.unexpected()) };
     tokens.pass();
+    let kind = match kind.as_str() {
+        "MATERIALIZED" if tokens.accept(&["VIEW"]) => "MATERIALIZED VIEW".to_string(),
+        _ => kind,
+    };
     let if_exists = kind != "TABLE" && tokens.accept(&["IF", "EXISTS"]);
     match kind.as_str() {
         "TABLE" => alter_table(tokens),
@@ -302,13 +301,20 @@ fn alter(tokens: &mut Tokens<'_>) -> Result<Command> {
             tokens.finish()?;
             Ok(Command::AlterSequence { name, if_exists, change })
         }
-        "INDEX" | "VIEW" => {
+        "INDEX" | "VIEW" | "MATERIALIZED VIEW" => {
             let from = tokens.object_name()?;
-            let (kind, tag) = if kind == "INDEX" { ("INDEX", "ALTER INDEX") } else { ("VIEW", "ALTER VIEW") };
+            let (kind, tag) = match kind.as_str() {
+                "INDEX" => ("INDEX", "ALTER INDEX"),
+                "VIEW" => ("VIEW", "ALTER VIEW"),
+                _ => ("MATERIALIZED VIEW", "ALTER MATERIALIZED VIEW"),
+            };
             if let Some(command) = owner(tokens, tag, if_exists, Securable::Relation(from.clone()))? {
                 return Ok(command);
             }
-            if tokens.sees(&["SET"]) || tokens.sees(&["RESET"]) {
+            if tokens.sees(&["SET", "SCHEMA"]) {
+                return Err(not_supported(&format!("{tag} ... SET SCHEMA")));
+            }
+            if tokens.sees(&["SET"]) || tokens.sees(&["RESET"]) || tokens.sees(&["CLUSTER", "ON"]) {
                 return Ok(Command::Maintenance(tag, if if_exists { Vec::new() } else { vec![from] }));
             }
             tokens.expect(&["RENAME", "TO"])?;
@@ -415,6 +421,7 @@ fn add_identity(tokens: &mut Tokens<'_>, table: &ast::ObjectName) -> Result<Opti
 
 fn drop(tokens: &mut Tokens<'_>) -> Result<Command> {
     match tokens.word().as_deref() {
+        Some("MATERIALIZED") if tokens.word_at(tokens.at() + 1).as_deref() == Some("VIEW") => {}
         Some("TABLE" | "INDEX" | "VIEW" | "SEQUENCE" | "SCHEMA" | "FUNCTION" | "PROCEDURE" | "TYPE") => {}
         Some("ROUTINE") => return Err(not_supported("DROP ROUTINE")),
         Some("EXTENSION") => return drop_extension(tokens),
@@ -432,9 +439,9 @@ fn drop(tokens: &mut Tokens<'_>) -> Result<Command> {
             return role::drop_owned(tokens);
         }
         Some(
-            kind @ ("TRIGGER" | "RULE" | "POLICY" | "MATERIALIZED" | "AGGREGATE" | "OPERATOR" | "CAST"
-            | "COLLATION" | "FOREIGN" | "SERVER" | "LANGUAGE" | "TABLESPACE" | "PUBLICATION"
-            | "SUBSCRIPTION" | "STATISTICS" | "EVENT"),
+            kind @ ("TRIGGER" | "RULE" | "POLICY" | "AGGREGATE" | "OPERATOR" | "CAST" | "COLLATION"
+            | "FOREIGN" | "SERVER" | "LANGUAGE" | "TABLESPACE" | "PUBLICATION" | "SUBSCRIPTION"
+            | "STATISTICS" | "EVENT"),
         ) => return Err(not_supported(&format!("DROP {}", whole_kind(tokens, kind)))),
         _ => return Err(tokens.unexpected()),
     }
@@ -459,12 +466,16 @@ fn comment(tokens: &mut Tokens<'_>) -> Result<Command> {
     tokens.expect(&["ON"])?;
     let Some(kind) = tokens.word() else { return Err(tokens.unexpected()) };
     tokens.pass();
+    let kind = match kind.as_str() {
+        "MATERIALIZED" if tokens.accept(&["VIEW"]) => "MATERIALIZED VIEW".to_string(),
+        _ => kind,
+    };
     match kind.as_str() {
-        "TABLE" | "COLUMN" | "VIEW" | "INDEX" | "SEQUENCE" | "SCHEMA" | "FUNCTION" | "PROCEDURE"
-        | "ROUTINE" | "DATABASE" | "CONSTRAINT" | "EXTENSION" | "TYPE" | "DOMAIN" | "ROLE" => {}
+        "MATERIALIZED VIEW" | "TABLE" | "COLUMN" | "VIEW" | "INDEX" | "SEQUENCE" | "SCHEMA" | "FUNCTION"
+        | "PROCEDURE" | "ROUTINE" | "DATABASE" | "CONSTRAINT" | "EXTENSION" | "TYPE" | "DOMAIN" | "ROLE" => {}
         "ACCESS" | "AGGREGATE" | "CAST" | "COLLATION" | "CONVERSION" | "EVENT" | "FOREIGN" | "LANGUAGE"
-        | "LARGE" | "MATERIALIZED" | "OPERATOR" | "POLICY" | "PROCEDURAL" | "PUBLICATION" | "RULE"
-        | "SERVER" | "STATISTICS" | "SUBSCRIPTION" | "TABLESPACE" | "TEXT" | "TRANSFORM" | "TRIGGER" => {
+        | "LARGE" | "OPERATOR" | "POLICY" | "PROCEDURAL" | "PUBLICATION" | "RULE" | "SERVER"
+        | "STATISTICS" | "SUBSCRIPTION" | "TABLESPACE" | "TEXT" | "TRANSFORM" | "TRIGGER" => {
             return Err(not_supported(&format!("COMMENT ON {kind}")));
         }
         _ => return Err(tokens.unexpected()),

@@ -41,6 +41,7 @@ mod grant;
 pub mod identifier;
 pub mod limits;
 pub mod lock_mode;
+mod materialized_view;
 pub mod normal_form;
 pub mod object_name;
 pub mod part;

@@ -55,7 +55,6 @@ pub(super) fn read(tokens: &mut Tokens<'_>, first: &str) -> Result<Command> {
             tokens.name()?;
             return Err(not_supported("NOTIFY"));
         }
-        "REFRESH" => return Err(not_supported("REFRESH MATERIALIZED VIEW")),
         "UNLISTEN" => {
             if !tokens.accept_token(&Token::Mul) {
                 tokens.name()?;

@@ -23,7 +23,7 @@ pub(super) fn read(tokens: &mut Tokens<'_>) -> Result<Command> {
         }
         "TABLE" => definition::read_table_query(tokens),
         "CREATE" | "ALTER" | "DROP" | "TRUNCATE" | "COMMENT" | "GRANT" | "REVOKE" | "IMPORT" | "SECURITY"
-        | "REASSIGN" => definition::read(tokens, &first),
+        | "REASSIGN" | "REFRESH" => definition::read(tokens, &first),
         "COPY" => crate::copy::read(tokens).map(|copy| Command::Copy(Box::new(copy))),
         "DO" => Ok(Command::Do),
         _ => session::read(tokens, &first),

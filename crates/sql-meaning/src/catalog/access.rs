@@ -215,16 +215,24 @@ impl Catalog {
     /// As [`Catalog::require`], for another role: rows of a view are read by the view's owner.
     ///
     /// # Errors
-    /// `42501`
+    /// `42501`; `42809` if it is a materialized view that would be written.
     pub fn require_as(&self, role: Oid, relation: &Relation<'_>, privilege: Privilege) -> Result<()> {
         // A table that is only tried, before it is made, has no number.
-        if role == BOOTSTRAP
+        let may = role == BOOTSTRAP
             || relation.oid() == 0
-            || self.may(role, relation.class(), relation.oid(), privilege)
-        {
-            return Ok(());
+            || self.may(role, relation.class(), relation.oid(), privilege);
+        if !may {
+            return Err(denied(relation.kind(), relation.short_name()));
         }
-        Err(denied(relation.kind(), relation.short_name()))
+        let writes = matches!(privilege, Privilege::Insert | Privilege::Update | Privilege::Delete);
+        match relation {
+            Relation::Table(table) if writes && table.materialized.is_some() => {
+                let message = format!("cannot change materialized view \"{}\"", table.name.name);
+                Err(Error::new(SqlState(*b"42809"), message)
+                    .with_hint("REFRESH MATERIALIZED VIEW brings it up to date"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Refuses to count a sequence on.
@@ -254,8 +262,13 @@ impl Catalog {
     /// Refuses a lock on a table that may not be taken: whoever only reads it takes the weakest alone.
     ///
     /// # Errors
-    /// `42501`
+    /// `42501`; `42809` on a materialized view.
     pub fn require_lock(&self, table: &Arc<Table>, mode: LockMode) -> Result<()> {
+        if table.materialized.is_some() {
+            let message = format!("cannot lock relation \"{}\"", table.name.name);
+            return Err(Error::new(SqlState(*b"42809"), message)
+                .with_detail("This operation is not supported for materialized views."));
+        }
         let relation = Relation::Table(table);
         let writes = [Privilege::Update, Privilege::Delete, Privilege::Truncate];
         let may = |privilege| self.require(&relation, privilege).is_ok();
@@ -313,7 +326,7 @@ impl Catalog {
         let is_procedure =
             |functions: &Vec<Arc<super::Function>>| functions.iter().all(|one| one.is_procedure);
         match class {
-            Class::Table if self.views.contains_key(name) => "view",
+            Class::Table => self.relation_named(name).map_or(class.word(), |relation| relation.kind()),
             Class::Function if self.functions.get(name).is_some_and(is_procedure) => "procedure",
             class => class.word(),
         }

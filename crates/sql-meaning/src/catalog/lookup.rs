@@ -70,6 +70,7 @@ impl Relation<'_> {
     /// What it is, as messages call it.
     pub fn kind(&self) -> &'static str {
         match self {
+            Relation::Table(table) if table.materialized.is_some() => "materialized view",
             Relation::Table(_) => "table",
             Relation::View(_) => "view",
             Relation::Sequence(_) => "sequence",
@@ -82,6 +83,24 @@ impl Relation<'_> {
         match self {
             Relation::Sequence(_) => Class::Sequence,
             _ => Class::Table,
+        }
+    }
+
+    /// The query of a view or materialized view.
+    pub fn query(&self) -> Option<&str> {
+        match self {
+            Relation::Table(table) => table.materialized.as_ref().map(|view| view.query.as_str()),
+            Relation::View(view) => Some(&view.query),
+            _ => None,
+        }
+    }
+
+    /// The name of a table, view or sequence; of an index, that of its table.
+    pub fn name(&self) -> &ObjectName {
+        match self {
+            Relation::Table(table) | Relation::Index(table, _) => &table.name,
+            Relation::View(view) => &view.name,
+            Relation::Sequence(sequence) => &sequence.name,
         }
     }
 
@@ -153,6 +172,17 @@ impl Catalog {
             }
         }
         all
+    }
+
+    /// Views and materialized views.
+    pub fn views_of_all_kinds(&self) -> impl Iterator<Item = Relation<'_>> {
+        let materialized = self.tables.values().filter(|table| table.materialized.is_some());
+        self.views.values().map(Relation::View).chain(materialized.map(Relation::Table))
+    }
+
+    /// Tables that are no materialized views.
+    pub fn plain_tables(&self) -> impl Iterator<Item = &Arc<Table>> {
+        self.tables.values().filter(|table| table.materialized.is_none())
     }
 
     /// The relation that has exactly this name.

@@ -28,7 +28,7 @@ use fabius_sql_syntax::identifier::quote_qualified;
 pub use fabius_sql_syntax::object_name::ObjectName;
 use role::Roles;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// An object's number, as `pg_class.oid`.
@@ -63,6 +63,8 @@ pub struct Catalog {
     pub comments: BTreeMap<(Oid, u16), String>,
     /// `CREATE EXTENSION`: their numbers by their names.
     pub extensions: BTreeMap<String, Oid>,
+    /// Materialized views that are not populated.
+    pub unpopulated: BTreeSet<ObjectName>,
     /// Constraints that can be deferred, and whether they are from the beginning.
     pub deferrable: BTreeMap<ConstraintId, bool>,
     /// Roles, which are those of all databases.
@@ -104,6 +106,18 @@ pub struct Table {
     /// `COMMENT ON CONSTRAINT`: by the constraint's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub constraint_comments: BTreeMap<String, String>,
+    /// The query whose rows it keeps, of a materialized view.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub materialized: Option<Materialized>,
+}
+
+/// What makes a table a materialized view.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Materialized {
+    /// The query, with relations named with their schemas.
+    pub query: String,
+    /// Whether it has been refreshed with data since it was made, or was made without: else it cannot be read.
+    pub is_populated: bool,
 }
 
 impl Table {

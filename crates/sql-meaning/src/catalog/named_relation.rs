@@ -1,6 +1,6 @@
 //! Names of relations in a query: with their schemas, or as short as the search path lets them be.
 
-use super::{Catalog, ObjectName, Relation, TEMPORARY, View, folded, parts};
+use super::{Catalog, ObjectName, Relation, TEMPORARY, folded, parts};
 use fabius_sql_syntax::Command;
 use fabius_sql_syntax::identifier::quote_identifier;
 use sqlparser::ast::{self, ObjectNamePart, VisitMut, VisitorMut, visit_relations};
@@ -88,9 +88,9 @@ impl Renaming<'_> {
 }
 
 /// The relations that a view's query names.
-pub fn relations_of(catalog: &Catalog, view: &View) -> BTreeSet<ObjectName> {
+pub fn relations_of(catalog: &Catalog, query: &str) -> BTreeSet<ObjectName> {
     let mut names = BTreeSet::new();
-    let Ok(Command::Sql(statement)) = fabius_sql_syntax::parse(&view.query) else {
+    let Ok(Command::Sql(statement)) = fabius_sql_syntax::parse(query) else {
         return names;
     };
     let _ = visit_relations(&*statement, |relation| {

@@ -147,6 +147,9 @@ impl Catalog {
             Some(Object::Extension(oid, name)) => drop(self.extensions.insert(name, oid)),
             Some(Object::Table(table)) => {
                 self.deferrable.extend(table.deferrable());
+                if table.materialized.as_ref().is_some_and(|view| !view.is_populated) {
+                    self.unpopulated.insert(table.name.clone());
+                }
                 self.tables.insert(table.name.clone(), Arc::new(table));
             }
             Some(Object::View(view)) => drop(self.views.insert(view.name.clone(), Arc::new(view))),
@@ -184,7 +187,14 @@ impl Catalog {
         let is_it = |oid: Oid| i64::from(oid) == row;
         self.schemas.retain(|_, oid| !is_it(*oid));
         self.extensions.retain(|_, oid| !is_it(*oid));
-        self.tables.retain(|_, table| !is_it(table.oid));
+        let (tables, unpopulated) = (&mut self.tables, &mut self.unpopulated);
+        tables.retain(|name, table| {
+            let is_gone = is_it(table.oid);
+            if is_gone {
+                unpopulated.remove(name);
+            }
+            !is_gone
+        });
         self.deferrable.retain(|(table, _), _| !is_it(*table));
         self.views.retain(|_, view| !is_it(view.oid));
         self.sequences.retain(|_, sequence| !is_it(sequence.oid));

@@ -440,8 +440,8 @@ fn function_oid(catalog: &Catalog, text: &str) -> Option<u32> {
 
 fn view(call: &Call, oid: u32) -> Value {
     let catalog = &call.environment.catalog;
-    let found = catalog.views.values().find(|view| view.oid == oid);
-    found.map(|view| format!(" {};", definition::view(catalog, view))).into()
+    let found = catalog.views_of_all_kinds().find(|view| view.oid() == oid);
+    found.and_then(|view| view.query().map(|query| definition::view(catalog, query))).into()
 }
 
 fn arguments(call: &Call, oid: u32) -> Value {

@@ -2,7 +2,7 @@
 
 use crate::catalog::named_relation::{Naming, along};
 use crate::catalog::{
-    Catalog, Deferral, Domain, ForeignKey, Function, Key, ObjectName, ReferentialAction, Returns, Table, View,
+    Catalog, Deferral, Domain, ForeignKey, Function, Key, ObjectName, ReferentialAction, Returns, Table,
 };
 use crate::sql_type::SqlType;
 use fabius_sql_syntax::identifier::{quote_identifier, quote_qualified};
@@ -217,12 +217,10 @@ pub fn arguments(function: &Function, path: &[String]) -> String {
     shown.collect::<Vec<_>>().join(", ")
 }
 
-/// A view's query, with its names as short as the search path lets them be.
-pub fn view(catalog: &Catalog, view: &View) -> String {
-    match part::query(&view.query) {
-        Ok(query) => written(&along(catalog, &query, Naming::Short)),
-        Err(_) => view.query.clone(),
-    }
+/// A view's query as catalogs show it, with its names as short as the search path lets them be.
+pub fn view(catalog: &Catalog, query: &str) -> String {
+    let shown = part::query(query).map(|query| written(&along(catalog, &query, Naming::Short)));
+    format!(" {};", shown.unwrap_or_else(|_| query.to_string()))
 }
 
 /// How a default begins that numbers rows.

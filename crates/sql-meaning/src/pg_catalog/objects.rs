@@ -5,17 +5,19 @@ use super::roles::{owner_and_list, owner_name};
 use super::row::{Row, array, number, text, truth};
 use super::{INFORMATION_SCHEMA, PG_CATALOG, RELATIONS, TEMPORARY_SCHEMA, namespace_oid};
 use crate::catalog::extension;
+use crate::catalog::named_relation::relations_of;
 use crate::catalog::role::BOOTSTRAP;
 use crate::catalog::schema_shown;
 use crate::catalog::store::FIRST_OID;
 use crate::catalog::{
     Catalog, Deferral, Identity, Key, ObjectName, Oid, ReferentialAction, Returns, SYSTEM, TEMPORARY,
-    TEMPORARY_SHOWN, Table, View, name_of_text, parts,
+    TEMPORARY_SHOWN, Table, name_of_text, parts,
 };
 use crate::functions::{Body, Definition, Environment, FUNCTIONS, Kind};
 use crate::sql_type::SqlType;
 use fabius_sql_syntax::privilege::Class;
 use fabius_value::Value;
+use std::sync::Arc;
 
 /// The rows of a relation; `None` if it is not about objects.
 pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
@@ -34,6 +36,7 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
         "pg_rewrite" => rewrites(catalog),
         "pg_tables" => tables(environment),
         "pg_views" => views(environment),
+        "pg_matviews" => materialized_views(environment),
         "pg_indexes" => indexes_by_name(catalog),
         "pg_sequences" => sequences_by_name(environment),
         "pg_stat_user_tables" | "pg_stat_all_tables" | "pg_statio_user_tables" => table_statistics(catalog),
@@ -94,12 +97,12 @@ fn class(oid: u32, name: &str, namespace: u32, kind: &str, columns: usize) -> Ro
         ("relpersistence", text("p")),
         ("relkind", text(kind)),
         ("relnatts", number(columns as i64)),
-        ("relreplident", text(if kind == "r" { "d" } else { "n" })),
+        ("relreplident", text(if matches!(kind, "r" | "m") { "d" } else { "n" })),
         ("relispopulated", truth(true)),
         (
             "relam",
             number(match kind {
-                "r" => 2,
+                "r" | "m" => 2,
                 "i" => 403,
                 _ => 0,
             }),
@@ -128,12 +131,16 @@ fn classes(environment: &Environment) -> Vec<Row> {
     }
     for table in catalog.tables.values() {
         let namespace = namespace_oid(catalog, &table.name.schema);
-        let mut row = class(table.oid, &table.name.name, namespace, "r", table.columns.len());
+        let kind = if table.materialized.is_some() { "m" } else { "r" };
+        let mut row = class(table.oid, &table.name.name, namespace, kind, table.columns.len());
         row = row
             .with("reltype", number(row_type_oid(table.oid)))
             .with("relhasindex", truth(definition::indexes(table).next().is_some()))
             .with("relchecks", number(table.own_checks().count() as i64))
             .with("relhastriggers", truth(!table.foreign_keys.is_empty()));
+        if let Some(view) = &table.materialized {
+            row = row.with("relhasrules", truth(true)).with("relispopulated", truth(view.is_populated));
+        }
         row = row.with("relpersistence", persistence(&table.name));
         rows.push(owned(row, Class::Table, table.oid, true));
         for (key, ..) in definition::indexes(table) {
@@ -566,10 +573,10 @@ fn dependencies(catalog: &Catalog) -> Vec<Row> {
             }
         }
     }
-    for view in catalog.views.values() {
-        let rule = (RULES, rule_oid(view));
-        rows.push(dependency(rule, relation(view.oid), 0, "i"));
-        for name in crate::catalog::named_relation::relations_of(catalog, view) {
+    for view in catalog.views_of_all_kinds() {
+        let rule = (RULES, rule_oid(view.oid()));
+        rows.push(dependency(rule, relation(view.oid()), 0, "i"));
+        for name in relations_of(catalog, view.query().unwrap_or_default()) {
             if let Some(used) = catalog.relation_named(&name) {
                 rows.push(dependency(rule, relation(used.oid()), 0, "n"));
             }
@@ -579,8 +586,8 @@ fn dependencies(catalog: &Catalog) -> Vec<Row> {
 }
 
 /// The number of the rule that makes a view.
-fn rule_oid(view: &View) -> u32 {
-    view.oid.wrapping_add(0x2000_0000)
+fn rule_oid(view: Oid) -> u32 {
+    view.wrapping_add(0x2000_0000)
 }
 
 fn sequences(catalog: &Catalog) -> Vec<Row> {
@@ -601,12 +608,12 @@ fn sequences(catalog: &Catalog) -> Vec<Row> {
 }
 
 fn rewrites(catalog: &Catalog) -> Vec<Row> {
-    let all = catalog.views.values();
+    let all = catalog.views_of_all_kinds();
     all.map(|view| {
         Row::of([
-            ("oid", number(rule_oid(view))),
+            ("oid", number(rule_oid(view.oid()))),
             ("rulename", text("_RETURN")),
-            ("ev_class", number(view.oid)),
+            ("ev_class", number(view.oid())),
             ("ev_type", text("1")),
             ("ev_enabled", text("O")),
             ("is_instead", truth(true)),
@@ -624,7 +631,7 @@ fn tables(environment: &Environment) -> Vec<Row> {
             ("tableowner", text(environment.role_name(BOOTSTRAP))),
         ])
     });
-    let own = catalog.tables.values().map(|table| {
+    let own = catalog.plain_tables().map(|table| {
         Row::of([
             ("schemaname", text(schema_shown(&table.name.schema))),
             ("tablename", text(table.name.name.clone())),
@@ -643,10 +650,25 @@ fn views(environment: &Environment) -> Vec<Row> {
             ("schemaname", text(schema_shown(&view.name.schema))),
             ("viewname", text(view.name.name.clone())),
             ("viewowner", owner_name(environment, view.oid)),
-            ("definition", text(format!(" {};", definition::view(&environment.catalog, view)))),
+            ("definition", text(definition::view(&environment.catalog, &view.query))),
         ])
     })
     .collect()
+}
+
+fn materialized_views(environment: &Environment) -> Vec<Row> {
+    let row = |table: &Arc<Table>| {
+        let view = table.materialized.as_ref()?;
+        Some(Row::of([
+            ("schemaname", text(schema_shown(&table.name.schema))),
+            ("matviewname", text(table.name.name.clone())),
+            ("matviewowner", owner_name(environment, table.oid)),
+            ("hasindexes", truth(definition::indexes(table).next().is_some())),
+            ("ispopulated", truth(view.is_populated)),
+            ("definition", text(definition::view(&environment.catalog, &view.query))),
+        ]))
+    };
+    environment.catalog.tables.values().filter_map(row).collect()
 }
 
 fn indexes_by_name(catalog: &Catalog) -> Vec<Row> {

@@ -130,7 +130,7 @@ fn named(kind: &str, database: &str, name: &ObjectName) -> Row {
 fn views(catalog: &Catalog, database: &str) -> Vec<Row> {
     let row = |view: &View| {
         named("table", database, &view.name)
-            .with("view_definition", text(format!(" {};", definition::view(catalog, view))))
+            .with("view_definition", text(definition::view(catalog, &view.query)))
             .with("check_option", text("NONE"))
             .with("is_updatable", yes(false))
             .with("is_insertable_into", yes(false))
@@ -206,7 +206,7 @@ fn tables(catalog: &Catalog, database: &str) -> Vec<Row> {
             table(named("table", database, &name), if relation.kind == 'r' { "BASE TABLE" } else { "VIEW" })
         })
         .collect();
-    rows.extend(catalog.tables.values().map(|known| {
+    rows.extend(catalog.plain_tables().map(|known| {
         let kind = if known.is_temporary() { "LOCAL TEMPORARY" } else { "BASE TABLE" };
         table(named("table", database, &known.name), kind)
     }));
@@ -279,7 +279,7 @@ fn columns(catalog: &Catalog, database: &str) -> Vec<Row> {
             rows.push(column(&name, at + 1, &known.name, &known.sql_type, false));
         }
     }
-    for table in catalog.tables.values() {
+    for table in catalog.plain_tables() {
         for (at, known) in table.columns.iter().enumerate().filter(|(_, column)| !column.is_hidden) {
             let is_key = table.primary_key.as_ref().is_some_and(|key| key.columns.contains(&known.name));
             let mut row = column(&table.name, at + 1, &known.name, &known.sql_type, true)
@@ -342,7 +342,7 @@ fn table_constraints(catalog: &Catalog, database: &str) -> Vec<Row> {
         ]
     });
     // `NOT NULL` is a check, as the standard has it.
-    for table in catalog.tables.values() {
+    for table in catalog.plain_tables() {
         let namespace = super::namespace_oid(catalog, &table.name.schema);
         for (at, column) in table.columns.iter().enumerate().filter(|(_, column)| !column.is_hidden) {
             let is_key = table.primary_key.as_ref().is_some_and(|key| key.columns.contains(&column.name));

@@ -222,6 +222,8 @@ impl Connection {
             | Command::AlterSequence { .. }
             | Command::Rename { .. }
             | Command::RenameSchema { .. }
+            | Command::CreateMaterializedView(_)
+            | Command::Refresh { .. }
             | Command::Comment { .. }
             | Command::CreateDomain { .. }
             | Command::AlterDomain { .. }

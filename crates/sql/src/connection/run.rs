@@ -39,6 +39,21 @@ const CONFLICTS_ELSEWHERE: usize = 30;
 /// A session's small writes, of which one asks whether there is room for rows.
 const WRITES_UNASKED: u32 = 16;
 
+/// A materialized view has no rows to be read before it has been refreshed.
+fn refuse_unpopulated(catalog: &Catalog, names: &[ObjectName]) -> Result<()> {
+    if catalog.unpopulated.is_empty() {
+        return Ok(());
+    }
+    match names.iter().find(|name| catalog.unpopulated.contains(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let message = format!("materialized view \"{}\" has not been populated", name.name);
+            Err(Error::new(SqlState(*b"55000"), message)
+                .with_hint("Use the REFRESH MATERIALIZED VIEW command."))
+        }
+    }
+}
+
 impl Connection {
     /// Runs a statement of rows.
     pub(super) async fn answer(
@@ -163,6 +178,7 @@ impl Connection {
             } else if self.catalog().version == catalog.version {
                 self.stand_in_the_past(&catalog, &ready.plan.names).await?;
                 self.refuse_redefined(&catalog, &ready.plan.names)?;
+                refuse_unpopulated(&catalog, &ready.plan.names)?;
                 return Ok((catalog, ready));
             }
             self.release_statement_locks();

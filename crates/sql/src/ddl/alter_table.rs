@@ -3,12 +3,13 @@
 use super::column_place;
 use super::create_table::{identity, read_options, refuse_incomparable};
 use super::generated::{mentions, refuse_change};
+use super::materialized_view::refuse_materialized;
 use super::storage::Filling;
 use super::{depended_on, not_supported};
 use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
 use fabius_sql_meaning::catalog::store::{Change, Object};
-use fabius_sql_meaning::catalog::{Column, ForeignKey, Identity, ObjectName, Table, View, folded, parts};
+use fabius_sql_meaning::catalog::{Column, ForeignKey, Identity, ObjectName, Relation, Table, folded, parts};
 use fabius_sql_meaning::text_format;
 use fabius_sql_program::bind;
 use fabius_sql_syntax::command::SequenceOptions;
@@ -17,6 +18,11 @@ use fabius_sql_syntax::tokens::Tokens;
 use fabius_sql_syntax::written::quoted_object;
 use fabius_value::{DataType, Error, Result, SqlState, Value};
 use sqlparser::ast::{self, AlterColumnOperation as Change_, AlterTableOperation as Operation};
+
+/// Whether an operation changes names alone: such are for materialized views too.
+fn changes_names(operation: &Operation) -> bool {
+    matches!(operation, Operation::RenameTable { .. } | Operation::RenameColumn { .. })
+}
 
 impl Connection {
     pub(super) async fn alter_table(&mut self, alter: &ast::AlterTable) -> Result<String> {
@@ -30,6 +36,11 @@ impl Connection {
             return Ok("ALTER TABLE".into());
         }
         let before = self.table_to_change(&alter.name).await?;
+        for operation in alter.operations.iter().filter(|operation| !changes_names(operation)) {
+            let words = operation.to_string();
+            let what = words.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
+            refuse_materialized(&before, &format!("ALTER action {what}"))?;
+        }
         if !alter.operations.iter().all(|operation| matches!(operation, Operation::RenameConstraint { .. })) {
             self.refuse_doubtful(&before)?;
         }
@@ -213,11 +224,13 @@ impl Connection {
             .chain(
                 super::drop::views_of(&catalog, &table.name)
                     .iter()
-                    .filter(|view| mentions(&view.query, name))
+                    .filter(|view| view.query().is_some_and(|query| mentions(query, name)))
                     .map(|view| {
                         format!(
-                            "view {} depends on column {name} of table {}",
-                            view.name.name, table.name.name
+                            "{} {} depends on column {name} of table {}",
+                            view.kind(),
+                            view.name().name,
+                            table.name.name
                         )
                     }),
             )
@@ -311,7 +324,8 @@ impl Connection {
                 self.put_table(child);
             }
         }
-        if super::drop::views_of(&catalog, &table.name).iter().any(|view| mentions(&view.query, old)) {
+        let is_used = |view: &Relation<'_>| view.query().is_some_and(|query| mentions(query, old));
+        if super::drop::views_of(&catalog, &table.name).iter().any(is_used) {
             return Err(not_supported("renaming a column that a view uses"));
         }
         Ok(())
@@ -352,7 +366,7 @@ impl Connection {
                 table.columns[place].identity = None;
             }
             Change_::SetDataType { data_type, .. } => {
-                let is_used = |view: &std::sync::Arc<View>| mentions(&view.query, name);
+                let is_used = |view: &Relation<'_>| view.query().is_some_and(|query| mentions(query, name));
                 if super::drop::views_of(&self.catalog(), &table.name).iter().any(is_used) {
                     return Err(not_supported("altering the type of a column that a view uses"));
                 }
@@ -466,7 +480,7 @@ impl Connection {
     }
 
     /// Everything that names a table by its old name.
-    async fn follow_name(&mut self, before: &Table, after: &Table) -> Result<()> {
+    pub(super) async fn follow_name(&mut self, before: &Table, after: &Table) -> Result<()> {
         let catalog = self.catalog();
         if !super::drop::views_of(&catalog, &before.name).is_empty() {
             return Err(not_supported("renaming a table that a view uses"));

@@ -23,9 +23,21 @@ impl Connection {
             "COLUMN" => {
                 let (of, column) = within(name);
                 let catalog = self.catalog();
-                let table = catalog.table(&of)?;
-                let place = table.position(&column).ok_or_else(|| super::no_column(&column, table))?;
-                (table.oid, place as u16 + 1)
+                let missing = |of: &str| {
+                    let message = format!("column \"{column}\" of relation \"{of}\" does not exist");
+                    Error::new(SqlState::UNDEFINED_COLUMN, message)
+                };
+                let found = match catalog.find_view(&of)? {
+                    Some(view) => {
+                        let place = view.columns.iter().position(|(name, _)| *name == column);
+                        (view.oid, place.ok_or_else(|| missing(&view.name.name))?)
+                    }
+                    None => {
+                        let table = catalog.table(&of)?;
+                        (table.oid, table.position(&column).ok_or_else(|| missing(&table.name.name))?)
+                    }
+                };
+                (found.0, found.1 as u16 + 1)
             }
             "DATABASE" => match self.database().known_database(&parts(name)?.1) {
                 Some(database) if database == self.within() => (database, 0),
@@ -99,7 +111,13 @@ impl Connection {
                 oid.filter(|oid| *oid != 0).ok_or_else(|| missing(b"42704", shown))
             }
             _ => match catalog.relation(name)? {
-                Some(relation) => Ok(relation.oid()),
+                Some(relation) if relation.kind().eq_ignore_ascii_case(kind) => Ok(relation.oid()),
+                Some(relation) => {
+                    let article = if kind == "INDEX" { "an" } else { "a" };
+                    let message =
+                        format!("\"{}\" is not {article} {}", relation.short_name(), kind.to_lowercase());
+                    Err(Error::new(SqlState(*b"42809"), message))
+                }
                 None => Err(catalog.missing("relation", name)),
             },
         }

@@ -93,6 +93,7 @@ impl Connection {
             checks: Vec::new(),
             foreign_keys: Vec::new(),
             constraint_comments: BTreeMap::new(),
+            materialized: None,
         };
         if let Some(query) = &create.query {
             return self.create_table_as(table, &create.columns, query).await;
@@ -463,6 +464,10 @@ impl Connection {
             true => table.clone(),
             false => {
                 let found = catalog.table(&key.foreign_table)?.clone();
+                if found.materialized.is_some() {
+                    let message = format!("referenced relation \"{}\" is not a table", found.name.name);
+                    return Err(Error::new(SqlState(*b"42809"), message));
+                }
                 catalog.require(&Relation::Table(&found), Privilege::References)?;
                 self.lock_all(&[LockKey::Relation(found.oid)], LockMode::AccessShare).await?;
                 (*found).clone()

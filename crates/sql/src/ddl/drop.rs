@@ -3,19 +3,47 @@
 use super::{depended_on, not_supported};
 use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
-use fabius_sql_meaning::catalog::Sequence;
-use fabius_sql_meaning::catalog::TEMPORARY;
 use fabius_sql_meaning::catalog::named_relation::relations_of;
-use fabius_sql_meaning::catalog::{Catalog, ObjectName, Relation, Table, View, parts};
+use fabius_sql_meaning::catalog::{
+    Catalog, ForeignKey, ObjectName, Oid, Relation, Sequence, TEMPORARY, Table, parts,
+};
 use fabius_sql_planning::heed;
 use fabius_sql_syntax::privilege::Privilege;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Views that name a relation.
-pub(super) fn views_of(catalog: &Catalog, name: &ObjectName) -> Vec<Arc<View>> {
-    catalog.views.values().filter(|view| relations_of(catalog, view).contains(name)).cloned().collect()
+/// Views and materialized views that name a relation.
+pub(super) fn views_of<'c>(catalog: &'c Catalog, name: &ObjectName) -> Vec<Relation<'c>> {
+    let names =
+        |view: &Relation<'_>| view.query().is_some_and(|query| relations_of(catalog, query).contains(name));
+    catalog.views_of_all_kinds().filter(names).collect()
+}
+
+/// A relation as messages call it.
+fn called_as(relation: &Relation<'_>) -> String {
+    format!("{} {}", relation.kind(), relation.short_name())
+}
+
+/// Views that depend on a relation, and views that depend on those: each with what it depends on, and before it.
+fn dependent_views<'c>(
+    catalog: &'c Catalog,
+    on: &Relation<'c>,
+    together: &[ObjectName],
+    seen: &mut BTreeSet<Oid>,
+    found: &mut Vec<(Relation<'c>, String)>,
+) {
+    let mut views = views_of(catalog, on.name());
+    views.retain(|view| view.oid() != on.oid() && !together.contains(view.name()));
+    views.sort_by_key(|view| Reverse(view.oid()));
+    for view in views {
+        if seen.insert(view.oid()) {
+            dependent_views(catalog, &view, together, seen, found);
+            found.push((view, called_as(on)));
+        }
+    }
 }
 
 impl Connection {
@@ -29,6 +57,7 @@ impl Connection {
         let (word, tag) = match kind {
             ast::ObjectType::Table => ("table", "DROP TABLE"),
             ast::ObjectType::View => ("view", "DROP VIEW"),
+            ast::ObjectType::MaterializedView => ("materialized view", "DROP MATERIALIZED VIEW"),
             ast::ObjectType::Index => ("index", "DROP INDEX"),
             ast::ObjectType::Sequence => ("sequence", "DROP SEQUENCE"),
             ast::ObjectType::Schema => ("schema", "DROP SCHEMA"),
@@ -40,8 +69,9 @@ impl Connection {
             names
                 .iter()
                 .filter_map(|name| match catalog.relation(name) {
-                    Ok(Some(Relation::Table(table))) => Some(table.name.clone()),
-                    Ok(Some(Relation::View(view))) => Some(view.name.clone()),
+                    Ok(Some(relation @ (Relation::Table(_) | Relation::View(_)))) => {
+                        Some(relation.name().clone())
+                    }
                     _ => None,
                 })
                 .collect()
@@ -57,13 +87,12 @@ impl Connection {
                 catalog.require_to_drop(relation.oid())?;
             }
             match (kind, catalog.relation(name)?) {
-                (ast::ObjectType::Table, Some(Relation::Table(table))) => {
-                    let table = table.name.clone();
-                    self.drop_table(&table, cascade, &together).await?;
-                }
-                (ast::ObjectType::View, Some(Relation::View(view))) => {
-                    let view = view.name.clone();
-                    self.drop_view(&view, cascade, &together)?;
+                (
+                    ast::ObjectType::Table | ast::ObjectType::View | ast::ObjectType::MaterializedView,
+                    Some(relation),
+                ) if relation.kind() == word => {
+                    let name = relation.name().clone();
+                    self.drop_relation(&name, cascade, &together).await?;
                 }
                 (ast::ObjectType::Index, Some(Relation::Index(table, index))) => {
                     let (table, index) = (table.clone(), index.to_string());
@@ -102,56 +131,62 @@ impl Connection {
         Ok(tag.into())
     }
 
-    async fn drop_table(&mut self, name: &ObjectName, cascade: bool, together: &[ObjectName]) -> Result<()> {
-        let Some(table) = self.catalog().tables.get(name).cloned() else { return Ok(()) };
-        self.lock_all(&[LockKey::Relation(table.oid)], LockMode::AccessExclusive).await?;
+    /// Drops a table, a view or a materialized view; what goes `together` with it may depend on it.
+    pub(super) async fn drop_relation(
+        &mut self,
+        name: &ObjectName,
+        cascade: bool,
+        together: &[ObjectName],
+    ) -> Result<()> {
+        let Some(relation) = self.catalog().relation_named(name).map(|relation| relation.oid()) else {
+            return Ok(());
+        };
+        if self.catalog().tables.contains_key(name) {
+            self.lock_all(&[LockKey::Relation(relation)], LockMode::AccessExclusive).await?;
+        }
         let catalog = self.catalog();
-        let views: Vec<_> =
-            views_of(&catalog, name).into_iter().filter(|view| !together.contains(&view.name)).collect();
+        let Some(relation) = catalog.relation_named(name) else { return Ok(()) };
+        let called = called_as(&relation);
+        let mut views = Vec::new();
+        dependent_views(&catalog, &relation, together, &mut BTreeSet::new(), &mut views);
+        views.reverse();
         let children: Vec<Arc<Table>> = catalog
             .tables
             .values()
             .filter(|child| {
-                child.oid != table.oid && child.foreign_keys.iter().any(|key| key.parent == *name)
+                child.oid != relation.oid() && child.foreign_keys.iter().any(|key| key.parent == *name)
             })
             .cloned()
             .collect();
-        if !cascade {
-            let mut details: Vec<String> = Vec::new();
-            for child in children.iter().filter(|child| !together.contains(&child.name)) {
-                for key in child.foreign_keys.iter().filter(|key| key.parent == *name) {
-                    details.push(format!(
-                        "constraint {} on table {} depends on table {}",
-                        key.name, child.name.name, name.name
-                    ));
-                }
-            }
-            details.extend(
-                views.iter().map(|view| format!("view {} depends on table {}", view.name.name, name.name)),
-            );
-            // A view may name a table several times.
-            details.dedup();
-            if !details.is_empty() {
-                return Err(depended_on(&format!("table {}", name.name), details.join("\n")));
-            }
-        }
-        let mut gone = Vec::new();
+        let mut dependent = Vec::new();
         for child in children.iter().filter(|child| !together.contains(&child.name)) {
             let keys = child.foreign_keys.iter().filter(|key| key.parent == *name);
-            gone.extend(keys.map(|key| format!("constraint {} on table {}", key.name, child.name.name)));
+            let called_key =
+                |key: &ForeignKey| format!("constraint {} on table {}", key.name, child.name.name);
+            dependent.extend(keys.map(|key| (called_key(key), called.clone())));
         }
-        gone.extend(views.iter().map(|view| format!("view {}", view.name.name)));
-        self.say_cascade(&gone);
+        dependent.extend(views.iter().map(|(view, on)| (called_as(view), on.clone())));
+        if !cascade && !dependent.is_empty() {
+            let details: Vec<String> =
+                dependent.iter().map(|(one, on)| format!("{one} depends on {on}")).collect();
+            return Err(depended_on(&called, details.join("\n")));
+        }
+        self.say_cascade(&dependent.into_iter().map(|(one, _)| one).collect::<Vec<_>>());
         for child in &children {
             self.lock_all(&[LockKey::Relation(child.oid)], LockMode::AccessExclusive).await?;
             let mut child = (**self.catalog().tables.get(&child.name).unwrap_or(child)).clone();
             child.foreign_keys.retain(|key| key.parent != *name);
             self.put_table(child);
         }
-        for view in views {
-            self.drop_view(&view.name, true, together)?;
+        for relation in views.iter().map(|(view, _)| view).chain([&relation]) {
+            match relation {
+                Relation::Table(table) => {
+                    self.lock_all(&[LockKey::Relation(table.oid)], LockMode::AccessExclusive).await?;
+                    self.forget_table(table);
+                }
+                relation => self.record_gone(relation.oid(), false),
+            }
         }
-        self.forget_table(&table);
         Ok(())
     }
 
@@ -183,29 +218,6 @@ impl Connection {
                 self.notice(notice(message).with_detail(details.join("\n")));
             }
         }
-    }
-
-    pub(super) fn drop_view(
-        &mut self,
-        name: &ObjectName,
-        cascade: bool,
-        together: &[ObjectName],
-    ) -> Result<()> {
-        let catalog = self.catalog();
-        let Some(view) = catalog.views.get(name).cloned() else { return Ok(()) };
-        let others: Vec<_> = views_of(&catalog, name)
-            .into_iter()
-            .filter(|other| other.oid != view.oid && !together.contains(&other.name))
-            .collect();
-        if !cascade && let Some(other) = others.first() {
-            let detail = format!("view {} depends on view {}", other.name.name, name.name);
-            return Err(depended_on(&format!("view {}", name.name), detail));
-        }
-        self.record_gone(view.oid, false);
-        for other in others {
-            self.drop_view(&other.name, true, together)?;
-        }
-        Ok(())
     }
 
     async fn drop_index(&mut self, table: &Table, index: &str) -> Result<()> {
@@ -277,14 +289,19 @@ impl Connection {
         let inside = |names: Vec<&ObjectName>| -> Vec<ObjectName> {
             names.into_iter().filter(|one| one.schema == name).cloned().collect()
         };
-        let tables = inside(catalog.tables.keys().collect());
-        let views = inside(catalog.views.keys().collect());
+        let tables = inside(catalog.plain_tables().map(|table| &table.name).collect());
+        let (materialized, views): (Vec<ObjectName>, Vec<ObjectName>) = catalog
+            .views_of_all_kinds()
+            .map(|view| view.name().clone())
+            .filter(|one| one.schema == name)
+            .partition(|one| catalog.tables.contains_key(one));
         let sequences = inside(catalog.sequences.keys().collect());
         let functions = inside(catalog.functions.keys().collect());
         let types = inside(catalog.enumerations.keys().collect());
         let domains = inside(catalog.domains.keys().collect());
         let kinds = [
             ("table", &tables),
+            ("materialized view", &materialized),
             ("view", &views),
             ("sequence", &sequences),
             ("function", &functions),
@@ -301,11 +318,10 @@ impl Connection {
             return Err(depended_on(&format!("schema {name}"), details.join("\n")));
         }
         self.say_cascade(&called);
-        for view in &views {
-            self.drop_view(view, true, &views)?;
-        }
-        for table in &tables {
-            self.drop_table(table, true, &tables).await?;
+        let together: Vec<ObjectName> =
+            [&views, &materialized, &tables].into_iter().flatten().cloned().collect();
+        for relation in &together {
+            self.drop_relation(relation, true, &together).await?;
         }
         for sequence in &sequences {
             if let Some(sequence) = self.catalog().sequences.get(sequence).cloned() {
@@ -335,6 +351,10 @@ impl Connection {
         let mut tables: Vec<Table> = Vec::new();
         for target in &truncate.table_names {
             let table = self.table_alone(&target.name).await?;
+            if table.materialized.is_some() {
+                let message = format!("\"{}\" is not a table", table.name.name);
+                return Err(Error::new(SqlState(*b"42809"), message));
+            }
             let catalog = self.catalog();
             catalog.require(&Relation::Table(catalog.table(&target.name)?), Privilege::Truncate)?;
             if !tables.iter().any(|one| one.oid == table.oid) {

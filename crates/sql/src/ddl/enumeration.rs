@@ -49,6 +49,7 @@ struct Users {
     tables: Vec<Arc<Table>>,
     functions: Vec<Arc<Function>>,
     views: Vec<Arc<View>>,
+    materialized: Vec<Arc<Table>>,
 }
 
 impl Users {
@@ -58,6 +59,7 @@ impl Users {
             table.columns.iter().any(|column| has(&column.sql_type))
                 || kept_texts(table).any(|text| catalog.is_named_in(of, text))
         });
+        let (materialized, tables) = tables.cloned().partition(|table| table.materialized.is_some());
         let functions = catalog.functions.values().flatten().filter(|function| {
             let mut function = (***function).clone();
             function.types_mut().into_iter().any(|sql_type| has(sql_type))
@@ -66,7 +68,8 @@ impl Users {
             view.columns.iter().any(|(_, sql_type)| has(sql_type)) || catalog.is_named_in(of, &view.query)
         });
         Users {
-            tables: tables.cloned().collect(),
+            tables,
+            materialized,
             functions: functions.cloned().collect(),
             views: views.cloned().collect(),
         }
@@ -87,7 +90,9 @@ impl Users {
             format!("function {}({})", function.name.name, types.collect::<Vec<_>>().join(","))
         });
         let views = self.views.iter().map(|view| format!("view {}", view.name.name));
-        columns.chain(texts).chain(functions).chain(views).collect()
+        let materialized = self.materialized.iter();
+        let materialized = materialized.map(|view| format!("materialized view {}", view.name.name));
+        columns.chain(texts).chain(functions).chain(views).chain(materialized).collect()
     }
 }
 
@@ -95,7 +100,8 @@ impl Users {
 fn kept_texts(table: &Table) -> impl Iterator<Item = &str> {
     let checks = table.checks.iter().map(|check| check.condition.as_str());
     let columns = table.columns.iter().flat_map(|column| [&column.default, &column.generated]);
-    checks.chain(columns.flatten().map(String::as_str))
+    let query = table.materialized.as_ref().map(|view| view.query.as_str());
+    checks.chain(columns.flatten().map(String::as_str)).chain(query)
 }
 
 impl Connection {
@@ -202,12 +208,13 @@ impl Connection {
     /// A type is another from now on, in all that has it.
     async fn put_type(&mut self, of: Enumeration) -> Result<()> {
         let users = Users::of(&self.catalog(), &of);
-        let tables: Vec<LockKey> = users.tables.iter().map(|table| LockKey::Relation(table.oid)).collect();
+        let tables = users.tables.iter().chain(&users.materialized);
+        let tables: Vec<LockKey> = tables.map(|table| LockKey::Relation(table.oid)).collect();
         self.lock_all(&tables, LockMode::AccessExclusive).await?;
         let of = Arc::new(of);
         // Tables may have become others while this waited.
         let users = Users::of(&self.catalog(), &of);
-        for table in users.tables {
+        for table in users.tables.into_iter().chain(users.materialized) {
             let mut table = (*table).clone();
             if table.follow(&of) {
                 self.put_table(table);
@@ -258,8 +265,9 @@ impl Connection {
             return Err(depended_on(&format!("type {}", of.shown()), details));
         }
         self.say_cascade(&names);
-        for view in users.views {
-            self.drop_view(&view.name, true, &[])?;
+        let views = users.views.iter().map(|view| &view.name);
+        for view in views.chain(users.materialized.iter().map(|view| &view.name)) {
+            self.drop_relation(view, true, &[]).await?;
         }
         for function in users.functions {
             self.record_gone(function.oid, false);

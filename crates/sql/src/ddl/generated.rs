@@ -139,7 +139,13 @@ impl Connection {
         }
         self.try_definitions(after).await?;
         let text = format!("UPDATE {} SET {}", quoted_object(&after.name), set.join(", "));
-        Box::pin(self.write_aside(&text)).await
+        if after.materialized.is_none() {
+            return Box::pin(self.write_aside(&text)).await;
+        }
+        self.put_table(Table { materialized: None, ..after.clone() });
+        Box::pin(self.write_aside(&text)).await?;
+        self.put_table(after.clone());
+        Ok(())
     }
 }
 

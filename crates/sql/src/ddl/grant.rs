@@ -408,8 +408,9 @@ impl Connection {
         let theirs = |class: Class, oid: Oid| roles.contains(&catalog.access(class, oid).owner);
         let ident = |name: &str| ast::ObjectNamePart::Identifier(ast::Ident::with_quote('"', name));
         let full = |name: &ObjectName| ast::ObjectName(vec![ident(&name.schema), ident(&name.name)]);
-        let mut found: [(ast::ObjectType, Vec<ast::ObjectName>); 4] = [
+        let mut found: [(ast::ObjectType, Vec<ast::ObjectName>); 5] = [
             (ast::ObjectType::View, Vec::new()),
+            (ast::ObjectType::MaterializedView, Vec::new()),
             (ast::ObjectType::Table, Vec::new()),
             (ast::ObjectType::Sequence, Vec::new()),
             (ast::ObjectType::Schema, Vec::new()),
@@ -420,15 +421,20 @@ impl Connection {
             }
             match class {
                 Class::Table if catalog.views.contains_key(&name) => found[0].1.push(full(&name)),
-                Class::Table => found[1].1.push(full(&name)),
+                Class::Table
+                    if catalog.table_of_oid(oid).is_some_and(|table| table.materialized.is_some()) =>
+                {
+                    found[1].1.push(full(&name));
+                }
+                Class::Table => found[2].1.push(full(&name)),
                 Class::Sequence => {
                     let owner = catalog.sequences.get(&name).and_then(|sequence| sequence.owner.as_ref());
                     let goes_along = owner.and_then(|(table, _)| catalog.tables.get(table));
                     if goes_along.is_none_or(|table| !theirs(Class::Table, table.oid)) {
-                        found[2].1.push(full(&name));
+                        found[3].1.push(full(&name));
                     }
                 }
-                Class::Schema => found[3].1.push(ast::ObjectName(vec![ident(&name.name)])),
+                Class::Schema => found[4].1.push(ast::ObjectName(vec![ident(&name.name)])),
                 Class::Function => self.record_gone(oid, false),
                 Class::Type | Class::Database => {}
             }
@@ -475,17 +481,12 @@ fn change(
 }
 
 fn found_relation(relation: &Relation<'_>) -> Found {
-    let schema = match relation {
-        Relation::Table(table) | Relation::Index(table, _) => &table.name.schema,
-        Relation::View(view) => &view.name.schema,
-        Relation::Sequence(sequence) => &sequence.name.schema,
-    };
     Found {
         class: relation.class(),
         oid: relation.oid(),
         kind: relation.kind(),
         name: relation.short_name().to_string(),
-        schema: schema.clone(),
+        schema: relation.name().schema.clone(),
     }
 }
 

@@ -15,6 +15,7 @@
 //! | `drop` | `DROP`, `TRUNCATE`, and what depends on what |
 //! | `sequence` | `CREATE SEQUENCE`, `ALTER SEQUENCE` |
 //! | `view` | `CREATE VIEW` |
+//! | `materialized_view` | `CREATE MATERIALIZED VIEW`, `REFRESH MATERIALIZED VIEW` |
 //!
 //! Every definition runs in a transaction. Its changes are seen by that transaction alone until it commits, and
 //! whatever it defines anew it holds exclusively.
@@ -31,6 +32,7 @@ mod extension;
 mod generated;
 mod grant;
 mod index;
+mod materialized_view;
 mod role;
 mod sequence;
 mod storage;
@@ -101,6 +103,10 @@ impl Connection {
             }
             Command::Rename { kind, if_exists, from, to } => self.rename(kind, *if_exists, from, to).await,
             Command::RenameSchema { from, to } => self.rename_schema(from, to).await,
+            Command::CreateMaterializedView(create) => self.create_materialized_view(create).await,
+            Command::Refresh { name, concurrently, with_data } => {
+                self.refresh(name, *concurrently, *with_data).await
+            }
             Command::Comment { kind, name, comment } => self.comment(kind, name, comment.as_deref()).await,
             Command::CreateDomain { name, data_type, parts } => {
                 self.create_domain(name, data_type, parts).await
@@ -378,7 +384,7 @@ impl Connection {
         Ok(format!("DROP {}", kind.to_uppercase()))
     }
 
-    /// `ALTER INDEX | VIEW ... RENAME TO`
+    /// `ALTER INDEX | VIEW | MATERIALIZED VIEW ... RENAME TO`
     async fn rename(
         &mut self,
         kind: &str,
@@ -404,7 +410,15 @@ impl Connection {
                 self.rebuild(&before, &mut table, &storage::Filling::default()).await?;
                 self.put_table(table);
             }
-            Some(Relation::View(view)) => {
+            Some(Relation::Table(table)) if kind == "MATERIALIZED VIEW" && table.materialized.is_some() => {
+                let before = self.table_to_change(from).await?;
+                let mut after = before.clone();
+                after.name.name = to.to_string();
+                self.claim(&after.name, false).await?;
+                self.follow_name(&before, &after).await?;
+                self.put_table(after);
+            }
+            Some(Relation::View(view)) if kind == "VIEW" => {
                 let mut view = (**view).clone();
                 view.name.name = to.to_string();
                 self.claim(&view.name, false).await?;

@@ -1,6 +1,5 @@
 //! `CREATE VIEW`.
 
-use super::not_supported;
 use crate::connection::Connection;
 use fabius_sql_meaning::catalog::named_relation::{Naming, along};
 use fabius_sql_meaning::catalog::store::{Change, Object};
@@ -14,35 +13,10 @@ use sqlparser::ast;
 
 impl Connection {
     pub(super) async fn create_view(&mut self, create: &ast::CreateView) -> Result<String> {
-        if create.materialized {
-            return Err(not_supported("a materialized view"));
-        }
         let name = self.name_for_new(&create.name, create.temporary)?;
-        // Names mean what they mean now, whoever reads the view.
-        let query = written(&along(&self.catalog(), &create.query, Naming::Whole));
-        let prepared = Box::pin(self.prepare(&query, &[])).await?;
-        let (catalog, session) = (self.catalog(), self.session_facts());
-        let read = Tokens::of(&query)?.read(|parser| parser.parse_query())?;
-        let query = written(&query::with_spelled_columns(&read, &catalog, &session)?);
-        let found = prepared.columns.clone().unwrap_or_default();
-        if create.columns.len() > found.len() {
-            return Err(Error::new(
-                SqlState::SYNTAX_ERROR,
-                "CREATE VIEW specifies more column names than columns",
-            ));
-        }
-        let mut columns: Vec<(String, SqlType)> = Vec::with_capacity(found.len());
-        for (at, column) in found.into_iter().enumerate() {
-            let name = create.columns.get(at).map_or(column.name, |given| folded(&given.name));
-            if columns.iter().any(|(earlier, _)| *earlier == name) {
-                return Err(Error::new(
-                    SqlState(*b"42701"),
-                    format!("column \"{name}\" specified more than once"),
-                ));
-            }
-            let sql_type = if column.sql_type == SqlType::Unknown { SqlType::Text } else { column.sql_type };
-            columns.push((name, sql_type));
-        }
+        let names: Vec<String> = create.columns.iter().map(|column| folded(&column.name)).collect();
+        let too_many = "CREATE VIEW specifies more column names than columns";
+        let (query, columns) = self.viewed(&create.query, &names, too_many).await?;
         let catalog = self.catalog();
         let earlier = match catalog.relation_named(&name) {
             Some(Relation::View(view)) if create.or_replace => Some(view.clone()),
@@ -76,6 +50,41 @@ impl Connection {
         let oid = earlier.map_or_else(|| self.database().new_oid(), |view| view.oid);
         self.record(Change::from(Object::View(View { oid, name, columns, query })), create.temporary);
         Ok("CREATE VIEW".into())
+    }
+
+    /// The query of a view as it is kept, and the view's columns.
+    ///
+    /// # Errors
+    /// What is wrong with the query; `42601` as told if more columns are named than there are.
+    pub(super) async fn viewed(
+        &mut self,
+        query: &ast::Query,
+        names: &[String],
+        too_many: &str,
+    ) -> Result<(String, Vec<(String, SqlType)>)> {
+        // Names mean what they mean now, whoever reads the view.
+        let query = written(&along(&self.catalog(), query, Naming::Whole));
+        let prepared = Box::pin(self.prepare(&query, &[])).await?;
+        let (catalog, session) = (self.catalog(), self.session_facts());
+        let read = Tokens::of(&query)?.read(|parser| parser.parse_query())?;
+        let query = written(&query::with_spelled_columns(&read, &catalog, &session)?);
+        let found = prepared.columns.clone().unwrap_or_default();
+        if names.len() > found.len() {
+            return Err(Error::new(SqlState::SYNTAX_ERROR, too_many));
+        }
+        let mut columns: Vec<(String, SqlType)> = Vec::with_capacity(found.len());
+        for (at, column) in found.into_iter().enumerate() {
+            let name = names.get(at).cloned().unwrap_or(column.name);
+            if columns.iter().any(|(earlier, _)| *earlier == name) {
+                return Err(Error::new(
+                    SqlState(*b"42701"),
+                    format!("column \"{name}\" specified more than once"),
+                ));
+            }
+            let sql_type = if column.sql_type == SqlType::Unknown { SqlType::Text } else { column.sql_type };
+            columns.push((name, sql_type));
+        }
+        Ok((query, columns))
     }
 }
 
