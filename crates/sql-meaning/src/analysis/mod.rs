@@ -16,8 +16,10 @@
 //! | [`list_item`] | what items of `ORDER BY`, `GROUP BY`, `DISTINCT ON` stand for |
 //! | [`named`] | object identifiers that show as names |
 //! | [`row_value`] | row values: `(a, b) < (c, d)` |
+//! | [`scope`] | names of columns: relations, joins, `USING` |
 //! | [`written_call`] | calls with their clauses, and which functions are of many rows |
-//! | [`written_table`] | what may have to be granted on the table that a statement writes |
+//! | [`subquery`] | how many columns a subquery may have where it stands |
+//! | [`written_table`] | the table that a statement writes: columns that get values, what has to be granted |
 
 mod back_end;
 mod call_of_rows;
@@ -30,6 +32,8 @@ mod list_item;
 mod named;
 mod operator;
 mod row_value;
+mod scope;
+mod subquery;
 mod written_call;
 mod written_table;
 
@@ -41,5 +45,7 @@ pub use list_item::{ListItem, list_item, place_of_name};
 pub use named::Named;
 pub use operator::{condition, infix, prefix, resolved, truth};
 pub use row_value::row_of;
+pub use scope::{Column, Merged, Scope, ScopeColumn, Side, Sight};
+pub use subquery::{only_one_column, operands, refuse_other_width};
 pub use written_call::{Called, WrittenCall};
-pub use written_table::{needs_of_delete, needs_of_insert, needs_of_update};
+pub use written_table::{InsertTargets, needs_of_delete, needs_of_insert, needs_of_update};

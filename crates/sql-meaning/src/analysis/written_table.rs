@@ -1,8 +1,11 @@
-//! What a statement does with the table that it writes, besides writing: values that are read need `SELECT` too
-//! (PostgreSQL's documentation of `INSERT`, `UPDATE` and `DELETE`).
+//! The table that a statement writes: which columns an `INSERT` gives values, and what may have to be granted. Values
+//! that are read need `SELECT` too (PostgreSQL's documentation of `INSERT`, `UPDATE` and `DELETE`).
 
+use crate::catalog::{Table, folded};
 use fabius_sql_syntax::privilege::Privilege;
+use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast::{self, Visit, Visitor};
+use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
 /// What an `INSERT` needs on its table.
@@ -20,6 +23,63 @@ pub fn needs_of_insert(insert: &ast::Insert) -> Vec<Privilege> {
         }
     }
     needs
+}
+
+/// The columns of a table that an `INSERT` gives values.
+#[derive(Clone, Debug)]
+pub struct InsertTargets {
+    /// Their places, in the order of the values.
+    pub places: Vec<usize>,
+    are_named: bool,
+}
+
+impl InsertTargets {
+    /// Columns at some places, as if the statement had named them.
+    pub fn named(places: Vec<usize>) -> InsertTargets {
+        InsertTargets { places, are_named: true }
+    }
+
+    /// Those that a statement names, or all.
+    ///
+    /// # Errors
+    /// `42703` for a column that is not there, `42701` for one that is named twice, each with the name.
+    pub fn of<'c>(
+        table: &Table,
+        columns: &'c [ast::ObjectName],
+    ) -> std::result::Result<InsertTargets, (Error, Option<&'c ast::Ident>)> {
+        let mut places = Vec::with_capacity(columns.len());
+        for name in columns {
+            let last = name.0.last().and_then(|part| part.as_ident());
+            let wanted = last.map(folded).unwrap_or_default();
+            let place = table.place_of(&wanted).map_err(|error| (error, last))?;
+            if places.contains(&place) {
+                let message = format!("column \"{wanted}\" specified more than once");
+                return Err((Error::new(SqlState(*b"42701"), message), last));
+            }
+            places.push(place);
+        }
+        let are_named = !places.is_empty();
+        if !are_named {
+            places = (0..table.columns.len()).filter(|at| !table.columns[*at].is_hidden).collect();
+        }
+        Ok(InsertTargets { places, are_named })
+    }
+
+    /// Leaves those that get one of so many values; the others get their defaults.
+    ///
+    /// # Errors
+    /// `42601` if there are more values than columns, or fewer than columns that are named.
+    pub fn take(&mut self, values: usize) -> Result<()> {
+        let message = match values.cmp(&self.places.len()) {
+            Ordering::Greater => "INSERT has more expressions than target columns",
+            Ordering::Less if self.are_named => "INSERT has more target columns than expressions",
+            _ => {
+                self.places.truncate(values);
+                return Ok(());
+            }
+        };
+        Err(Error::new(SqlState::SYNTAX_ERROR, message))
+    }
 }
 
 /// What an `UPDATE` needs on its table.

@@ -26,6 +26,7 @@ use access::{Access, DefaultAccess};
 pub use fabius_sql_syntax::command::Identity;
 use fabius_sql_syntax::identifier::quote_qualified;
 pub use fabius_sql_syntax::object_name::ObjectName;
+use fabius_value::{Error, Result, SqlState};
 use role::Roles;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -131,6 +132,19 @@ impl Table {
         self.columns.iter().position(|column| column.name == name)
     }
 
+    /// The place of a column that has to be there.
+    ///
+    /// # Errors
+    /// `42703`
+    pub fn place_of(&self, name: &str) -> Result<usize> {
+        self.position(name).ok_or_else(|| self.no_column(name))
+    }
+
+    /// That it has no such column.
+    pub fn no_column(&self, name: &str) -> Error {
+        no_column(&self.name, name)
+    }
+
     /// Whether it has a constraint of this name.
     pub fn has_constraint(&self, name: &str) -> bool {
         let keys = self.primary_key.iter().chain(self.unique.iter().filter(|key| key.is_constraint));
@@ -175,6 +189,12 @@ impl Table {
     pub fn is_temporary(&self) -> bool {
         self.name.schema == TEMPORARY
     }
+}
+
+/// That a relation has no such column.
+pub fn no_column(relation: &ObjectName, name: &str) -> Error {
+    let message = format!("column \"{name}\" of relation \"{}\" does not exist", relation.name);
+    Error::new(SqlState::UNDEFINED_COLUMN, message)
 }
 
 /// The hidden column that tells rows of a table without a primary key apart: a `bigint` from a sequence.

@@ -112,9 +112,10 @@ impl<'a> Binder<'a> {
         for call in calls {
             collectors.push(self.collector(call)?);
         }
-        let (relations, joined) = self.relations(&select.from)?;
-        self.with_scope(relations.clone(), |binder| {
-            let mut from = binder.from(&relations, &joined, select.selection.as_ref());
+        let (scope, joined) = self.relations(None, &select.from)?;
+        let relations = scope.relations.clone();
+        self.with_names(scope, |binder| {
+            let mut from = binder.from(&joined, select.selection.as_ref());
             for argument in collectors.iter().filter_map(|collector| collector.argument.as_ref()) {
                 binder.stop_if_of_outer_rows(argument)?;
             }

@@ -2,9 +2,9 @@
 
 use super::binder::Binder;
 use super::operator::exchanged;
-use super::scope::Relation;
+use super::scope::{Names, Relation, Scope};
 use fabius_sql_meaning::analysis::row_of;
-use fabius_sql_meaning::catalog::folded;
+use fabius_sql_meaning::catalog::{column_path, folded};
 use sqlparser::ast::{self, BinaryOperator as B, Expr};
 use std::ops::ControlFlow;
 
@@ -63,28 +63,11 @@ pub(super) fn conjuncts<'e>(expression: &'e Expr, parts: &mut Vec<&'e Expr>) {
 }
 
 /// The relations that an expression mentions, a bit for each; names in subqueries count too.
-pub(super) fn uses(expression: &Expr, relations: &[Relation]) -> u64 {
+pub(super) fn uses(expression: &Expr, names: &Names) -> u64 {
     let mut mask = 0;
     let _ = ast::visit_expressions(expression, |part: &Expr| {
-        match part {
-            Expr::Identifier(name) => {
-                let name = folded(name);
-                for (at, relation) in relations.iter().enumerate() {
-                    if relation.column(&name).is_some_and(|column| !relation.hidden.contains(&column)) {
-                        mask |= 1 << at;
-                    }
-                }
-            }
-            Expr::CompoundIdentifier(parts) if parts.len() >= 2 => {
-                let name = folded(&parts[parts.len() - 2]);
-                for (at, relation) in relations.iter().enumerate() {
-                    if relation.name == name {
-                        mask |= 1 << at;
-                    }
-                }
-            }
-            _ => {}
-        }
+        let path = column_path(part).unwrap_or_default();
+        names.candidates(&path).into_iter().for_each(|(relation, _)| mask |= 1 << relation);
         ControlFlow::<()>::Continue(())
     });
     mask
@@ -100,41 +83,27 @@ pub(super) fn has_subquery(expression: &Expr) -> bool {
 }
 
 /// The conditions of a `WHERE` or `ON`.
-pub(super) fn conditions(expression: Option<&Expr>, relations: &[Relation]) -> Vec<Condition> {
+pub(super) fn conditions(expression: Option<&Expr>, names: &Names) -> Vec<Condition> {
     let mut parts = Vec::new();
     if let Some(expression) = expression {
         conjuncts(expression, &mut parts);
     }
     let condition = |part: &Expr| Condition {
         expression: part.clone(),
-        uses: uses(part, relations),
+        uses: uses(part, names),
         has_subquery: has_subquery(part),
         is_met: false,
     };
     parts.into_iter().map(condition).collect()
 }
 
-/// The column of the relation that an expression is.
-fn column_of(expression: &Expr, relation: &Relation, relations: &[Relation]) -> Option<usize> {
-    match expression {
-        Expr::Nested(inner) => column_of(inner, relation, relations),
-        Expr::Identifier(name) => {
-            let name = folded(name);
-            let having = relations
-                .iter()
-                .filter(|other| other.column(&name).is_some_and(|column| !other.hidden.contains(&column)));
-            if having.count() != 1 {
-                return None;
-            }
-            relation.column(&name).filter(|column| !relation.hidden.contains(column))
-        }
-        Expr::CompoundIdentifier(parts) => {
-            let [.., name, column] = parts.as_slice() else { return None };
-            if folded(name) != relation.name {
-                return None;
-            }
-            relation.column(&folded(column))
-        }
+/// The column of the relation at a place that an expression is.
+fn column_of(expression: &Expr, at: usize, names: &Names) -> Option<usize> {
+    if let Expr::Nested(inner) = expression {
+        return column_of(inner, at, names);
+    }
+    match names.candidates(&column_path(expression)?).as_slice() {
+        [(relation, column)] if *relation == at => Some(*column),
         _ => None,
     }
 }
@@ -147,13 +116,7 @@ pub(super) struct Says {
 
 impl Binder<'_> {
     /// What the conditions say of the columns of the relation at `at`.
-    pub(super) fn says(
-        &self,
-        at: usize,
-        relations: &[Relation],
-        conditions: &[Condition],
-        reached: u64,
-    ) -> Says {
+    pub(super) fn says(&self, at: usize, conditions: &[Condition], reached: u64) -> Says {
         let mut says = Says { comparisons: Vec::new(), memberships: Vec::new() };
         for (number, condition) in conditions.iter().enumerate() {
             if condition.is_met
@@ -162,23 +125,15 @@ impl Binder<'_> {
             {
                 continue;
             }
-            self.collect(number, &condition.expression, at, relations, reached, &mut says);
+            self.collect(number, &condition.expression, at, reached, &mut says);
         }
         says
     }
 
-    fn collect(
-        &self,
-        condition: usize,
-        expression: &Expr,
-        at: usize,
-        relations: &[Relation],
-        reached: u64,
-        says: &mut Says,
-    ) {
-        let Some(relation) = relations.get(at) else { return };
-        let column = |expression: &Expr| column_of(expression, relation, relations);
-        let at_hand = |expression: &Expr| uses(expression, relations) & !reached == 0;
+    fn collect(&self, condition: usize, expression: &Expr, at: usize, reached: u64, says: &mut Says) {
+        let Some(Scope { names, .. }) = self.scopes.last() else { return };
+        let column = |expression: &Expr| column_of(expression, at, names);
+        let at_hand = |expression: &Expr| uses(expression, names) & !reached == 0;
         let mut compare = |column: usize, operator: B, value: &Expr| {
             says.comparisons.push(Comparison { condition, column, operator, value: value.clone() });
         };
@@ -208,7 +163,7 @@ impl Binder<'_> {
                     compare(column, B::LtEq, high);
                 }
             }
-            Expr::IsTrue(inner) => self.collect(condition, inner, at, relations, reached, says),
+            Expr::IsTrue(inner) => self.collect(condition, inner, at, reached, says),
             Expr::InList { expr, list, negated: false } => {
                 if let Some(fields) = row_of(expr) {
                     let columns: Option<Vec<usize>> = fields.iter().map(column).collect();
@@ -251,7 +206,7 @@ impl Binder<'_> {
                     says.memberships.push(Membership { condition, columns, values: Members::Rows(rows) });
                 }
             }
-            Expr::Nested(inner) => self.collect(condition, inner, at, relations, reached, says),
+            Expr::Nested(inner) => self.collect(condition, inner, at, reached, says),
             _ => {}
         }
     }
@@ -319,7 +274,8 @@ pub(super) fn columns_used(expression: &Expr, relation: &Relation) -> Vec<usize>
             Expr::CompoundIdentifier(parts) => parts.last().map(folded),
             _ => None,
         };
-        columns.extend(name.and_then(|name| relation.column(&name)));
+        let place = |name: String| relation.columns.iter().position(|(column, _)| *column == name);
+        columns.extend(name.and_then(place));
         ControlFlow::<()>::Continue(())
     });
     columns

@@ -4,7 +4,7 @@ use super::binder::Binder;
 use super::bound::Bound;
 use super::held::held;
 use super::insert::{Target, Touched};
-use super::scope::{Relation, Row};
+use super::scope::{Relation, Row, Scope};
 use super::stop::{Bind, Place, beyond};
 use super::tree;
 use fabius_program::syntax::tree::Expression;
@@ -168,7 +168,8 @@ impl<'a> Binder<'a> {
                     binder.change_row(&table, &existing, assignments, None)?;
                 }
                 binder.block.extend(target.touching(new, true));
-                binder.scope().relations.truncate(1);
+                let existing = binder.scope().relations.drain(..1).collect();
+                *binder.scope() = Scope::of(existing);
                 binder.afterwards(&mut target.after)
             })?;
             match condition {

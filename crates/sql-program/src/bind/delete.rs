@@ -39,16 +39,12 @@ impl<'a> Binder<'a> {
         }
         let table = self.target(name, &analysis::needs_of_delete(delete))?;
         self.reads.insert(table.name.clone());
-        let mut relations = vec![Relation::table(&table, alias.as_ref().map(|alias| folded(&alias.name)))];
-        let mut joined = vec![Joined::Inner(None)];
-        if let Some(using) = &delete.using {
-            let (more, how) = self.relations(using)?;
-            relations.extend(more);
-            joined.extend(how);
-        }
+        let target = Relation::table(&table, alias.as_ref().map(|alias| folded(&alias.name)));
+        let (scope, joined) = self.relations(Some(target), delete.using.as_deref().unwrap_or_default())?;
         let mut after = Afterwards { count, items: delete.returning.as_deref(), body: returning };
         let selection = delete.selection.as_ref();
-        self.with_scope(relations.clone(), |binder| {
+        let relations = scope.relations.clone();
+        self.with_names(scope, |binder| {
             binder.delete_rows(&table, &relations, &joined, selection, &mut after)
         })
     }
@@ -66,7 +62,7 @@ impl<'a> Binder<'a> {
             || selection.is_some_and(has_subquery)
             || own_referrer
             || self.is_in_circle(table);
-        let mut from = self.from(relations, joined, selection);
+        let mut from = self.from(joined, selection);
         if !rereads {
             return self.loops(&mut from, &mut |binder| {
                 let relation = binder.scope().relations[0].clone();
@@ -85,7 +81,7 @@ impl<'a> Binder<'a> {
             return beyond("RETURNING of a DELETE with USING");
         }
         self.block.extend(block);
-        let alias = Some(relations[0].name.clone());
+        let alias = relations[0].schema.is_none().then(|| relations[0].name.clone());
         self.await_own(table, Fate::Gone)?;
         self.with_circle(table, |binder| {
             binder.second_pass(&list, |binder, each| {

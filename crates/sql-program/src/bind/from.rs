@@ -3,11 +3,13 @@
 use super::access::{Access, ways};
 use super::binder::Binder;
 use super::condition::{Condition, conditions};
-use super::scope::{Relation, Row};
-use super::stop::{Bind, Place, beyond};
+use super::scope::{Names, Relation, Row, Scope};
+use super::stop::{Bind, beyond};
 use super::tree;
 use fabius_program::syntax::tree::{Expression, ExpressionKind};
+use fabius_sql_meaning::analysis::{Column, Side, Sight};
 use fabius_sql_meaning::catalog::folded;
+use fabius_sql_syntax::part;
 use fabius_sql_syntax::privilege::Privilege;
 use fabius_value::DataType;
 use sqlparser::ast::{self, Expr, JoinConstraint, JoinOperator, TableFactor};
@@ -65,11 +67,18 @@ pub(super) struct Found {
 type Body<'b, 'a> = dyn FnMut(&mut Binder<'a>) -> Bind<()> + 'b;
 
 impl<'a> Binder<'a> {
-    /// The relations of a `FROM` with what joins them. They are to become the innermost scope.
-    pub(super) fn relations(&mut self, from: &[ast::TableWithJoins]) -> Bind<(Vec<Relation>, Vec<Joined>)> {
-        let (mut relations, mut joined) = (Vec::new(), Vec::new());
+    /// The relations of a `FROM`, behind that of the table that is written, with what joins them. They are to become
+    /// the innermost scope.
+    pub(super) fn relations(
+        &mut self,
+        target: Option<Relation>,
+        from: &[ast::TableWithJoins],
+    ) -> Bind<(Scope, Vec<Joined>)> {
+        let mut scope = Scope::of(target.into_iter().collect());
+        let mut joined: Vec<Joined> = scope.relations.iter().map(|_| Joined::Inner(None)).collect();
         for item in from {
-            self.relation(&item.relation, &mut relations)?;
+            let mut names = self.relation(&item.relation, &mut scope.relations)?;
+            Self::refuse_named_twice(&scope.names, &names)?;
             joined.push(Joined::Inner(None));
             for join in &item.joins {
                 let (constraint, is_outer) = match &join.join_operator {
@@ -78,109 +87,86 @@ impl<'a> Binder<'a> {
                     JoinOperator::Left(on) | JoinOperator::LeftOuter(on) => (on, true),
                     _ => return beyond("this kind of join"),
                 };
-                self.relation(&join.relation, &mut relations)?;
+                let right = self.relation(&join.relation, &mut scope.relations)?;
+                Self::refuse_named_twice(&scope.names, &right)?;
+                Self::refuse_named_twice(&names, &right)?;
+                let merged = match constraint {
+                    JoinConstraint::None | JoinConstraint::On(_) => Vec::new(),
+                    JoinConstraint::Natural => names.names_in_common(&right),
+                    JoinConstraint::Using(columns) => {
+                        let name = |path: Vec<String>| path.last().cloned().unwrap_or_default();
+                        columns
+                            .iter()
+                            .map(|column| super::binder::path(column).map(name))
+                            .collect::<Bind<_>>()?
+                    }
+                };
+                let on;
+                (names, on) = merge(names, right, merged, &scope.relations)?;
                 let on = match constraint {
-                    JoinConstraint::None => None,
                     JoinConstraint::On(on) => Some(on.clone()),
-                    JoinConstraint::Using(columns) => Some(self.using(columns, &mut relations)?),
-                    JoinConstraint::Natural => return beyond("NATURAL JOIN"),
+                    _ => on,
                 };
                 joined.push(if is_outer { Joined::Outer(on) } else { Joined::Inner(on) });
             }
+            scope.names = scope.names.join(names);
         }
-        if relations.len() > 60 {
+        if scope.relations.len() > 60 {
             return beyond("a FROM of so many tables");
         }
-        Ok((relations, joined))
+        Ok((scope, joined))
     }
 
-    fn relation(&mut self, factor: &TableFactor, relations: &mut Vec<Relation>) -> Bind<()> {
+    /// Adds what a part of a `FROM` stands for to the relations: what its columns are called.
+    fn relation(&mut self, factor: &TableFactor, relations: &mut Vec<Relation>) -> Bind<Names> {
+        let at = relations.len();
         if let Some(relation) = self.virtual_relation(factor)? {
+            let names = relation.names(at);
             relations.push(relation);
-            return Ok(());
+            return Ok(names);
         }
-        let relation = match factor {
+        match factor {
             TableFactor::Table { name, alias, args: None, version: None, sample: None, .. } => {
                 let table = self.table(name)?;
                 self.require(&table, Privilege::Select)?;
                 self.reads.insert(table.name.clone());
-                let mut relation = Relation::table(&table, alias.as_ref().map(|alias| folded(&alias.name)));
-                if let Some(alias) = alias {
-                    for (column, name) in relation.columns.iter().zip(&alias.columns) {
-                        // A row is read by the table's own names.
-                        if column.0 != folded(&name.name) {
-                            return beyond("new names for a table's columns");
-                        }
-                    }
+                let relation = Relation::table(&table, alias.as_ref().map(|alias| folded(&alias.name)));
+                let mut names = relation.names(at);
+                let given = alias.iter().flat_map(|alias| &alias.columns);
+                let mut seen = names.columns.iter_mut().filter(|column| column.sight == Sight::Everywhere);
+                for name in given {
+                    let Some(column) = seen.next() else { return beyond("more names than columns") };
+                    column.column.rename(folded(&name.name));
                 }
-                relation.row = Row::Absent;
-                relation
+                relations.push(relation);
+                Ok(names)
             }
-            TableFactor::NestedJoin { .. } => return beyond("a join in parentheses"),
-            _ => return beyond("a subquery in FROM"),
-        };
-        if relations.iter().any(|other| other.name == relation.name) {
-            let message = format!("table name \"{}\" specified more than once", relation.name);
-            return self.fail(b"42712", message, Place::of(factor));
+            TableFactor::NestedJoin { .. } => beyond("a join in parentheses"),
+            _ => beyond("a subquery in FROM"),
         }
-        relations.push(relation);
-        Ok(())
     }
 
-    /// `USING (a, b)` as a condition; the columns are found without a name in the first relation only.
-    fn using(&mut self, columns: &[ast::ObjectName], relations: &mut [Relation]) -> Bind<Expr> {
-        let Some((last, before)) = relations.split_last_mut() else { return beyond("USING of nothing") };
-        let mut all: Option<Expr> = None;
-        for (at, column) in columns.iter().enumerate() {
-            let path = super::binder::path(column)?;
-            let name = path.last().cloned().unwrap_or_default();
-            let left = before.iter().find(|relation| relation.column(&name).is_some());
-            let (Some(left), Some(right)) = (left, last.column(&name)) else {
-                let message =
-                    format!("column \"{name}\" specified in USING clause does not exist in left table");
-                return self.fail(b"42703", message, Place::of(column));
-            };
-            // `*` begins with them.
-            if before.first().and_then(|first| first.columns.get(at)).is_none_or(|(first, ..)| *first != name)
-            {
-                return beyond("USING of columns that do not come first");
-            }
-            let side = |relation: &str| {
-                let quoted = |text: &str| ast::Ident::with_quote('"', text);
-                Box::new(Expr::CompoundIdentifier(vec![quoted(relation), quoted(&name)]))
-            };
-            let equal = Expr::BinaryOp {
-                left: side(&left.name),
-                op: ast::BinaryOperator::Eq,
-                right: side(&last.name),
-            };
-            last.hidden.push(right);
-            all = Some(match all {
-                None => equal,
-                Some(all) => Expr::BinaryOp {
-                    left: Box::new(all),
-                    op: ast::BinaryOperator::And,
-                    right: Box::new(equal),
-                },
-            });
-        }
-        match all {
-            Some(all) => Ok(all),
-            None => beyond("USING of no columns"),
+    fn refuse_named_twice(names: &Names, more: &Names) -> Bind<()> {
+        names.refuse_twice(more)?;
+        // Conditions of joins are written with the names of their relations.
+        match more.columns.iter().any(|column| names.has_relation(None, &column.relation)) {
+            true => beyond("tables of one name"),
+            false => Ok(()),
         }
     }
 
     /// Takes the conditions of a `FROM` and `WHERE` apart.
-    pub(super) fn from(&self, relations: &[Relation], joined: &[Joined], selection: Option<&Expr>) -> From {
-        let mut all = conditions(selection, relations);
+    pub(super) fn from(&self, joined: &[Joined], selection: Option<&Expr>) -> From {
+        let names = self.scopes.last().map(|scope| scope.names.clone()).unwrap_or_default();
+        let mut all = conditions(selection, &names);
         let mut outer = Vec::new();
         for joined in joined {
             match joined {
                 Joined::Inner(on) => {
-                    all.extend(conditions(on.as_ref(), relations));
+                    all.extend(conditions(on.as_ref(), &names));
                     outer.push(None);
                 }
-                Joined::Outer(on) => outer.push(Some(conditions(on.as_ref(), relations))),
+                Joined::Outer(on) => outer.push(Some(conditions(on.as_ref(), &names))),
             }
         }
         let found = Found {
@@ -321,7 +307,7 @@ impl<'a> Binder<'a> {
                 }
                 return Ok((at, Vec::new()));
             }
-            let says = self.says(at, &relations, &from.conditions, reached);
+            let says = self.says(at, &from.conditions, reached);
             let mut ways = ways(table, &says, self.lifts);
             if let Some((forbidden, columns)) = &from.forbidden
                 && *forbidden == at
@@ -370,7 +356,7 @@ impl<'a> Binder<'a> {
             .enumerate()
             .filter(|(at, _)| reached & 1 << at == 0 && from.outer[*at].is_none());
         let scores = waiting.filter_map(|(at, relation)| {
-            let says = self.says(at, relations, &from.conditions, reached);
+            let says = self.says(at, &from.conditions, reached);
             Some(score(&ways(relation.table.as_ref()?, &says, self.lifts)))
         });
         scores.max().unwrap_or(0)
@@ -521,7 +507,7 @@ impl<'a> Binder<'a> {
         let relations = self.scope().relations.clone();
         let relation = relations[at].clone();
         let Some(table) = relation.table.clone() else { return beyond("what is not a table") };
-        let says = self.says(at, &relations, &on, reached);
+        let says = self.says(at, &on, reached);
         let mut chosen = None;
         for access in ways(&table, &says, false) {
             if let Some(keys) = self.reach(&table, &access, &on)? {
@@ -594,6 +580,37 @@ impl<'a> Binder<'a> {
         let list = if access.list.is_some() { ", for each of a list" } else { "" };
         format!("{kind} of {table} by {by} ({}){list}", names.join(", "))
     }
+}
+
+/// The names of both sides of a join that merges columns, and the condition that these are equal.
+fn merge(
+    mut left: Names,
+    mut right: Names,
+    columns: Vec<String>,
+    relations: &[Relation],
+) -> Bind<(Names, Option<Expr>)> {
+    let (mut merged, mut all) = (Vec::with_capacity(columns.len()), None);
+    for name in columns {
+        let sides = [left.give_to_merged(&name, Side::Left)?, right.give_to_merged(&name, Side::Right)?];
+        let [own, other] = sides.map(|(relation, column)| &relations[relation].columns[column].1);
+        if own != other {
+            return beyond("a join of columns of different types");
+        }
+        let named = |names: &Names, value: (usize, usize)| {
+            let named = names.columns.iter().find(|column| column.column.value() == value)?;
+            Some(Box::new(part::column(&named.relation, named.column.name())))
+        };
+        let (Some(left_side), Some(right_side)) = (named(&left, sides[0]), named(&right, sides[1])) else {
+            return beyond("a merged column of no relation");
+        };
+        let equal = Expr::BinaryOp { left: left_side, op: ast::BinaryOperator::Eq, right: right_side };
+        all = Some(match all {
+            None => equal,
+            Some(all) => part::binary(all, ast::BinaryOperator::And, equal),
+        });
+        merged.push((name, sides[0]));
+    }
+    Ok((left.join_merged(right, merged), all))
 }
 
 /// What joins a relation to those before it.

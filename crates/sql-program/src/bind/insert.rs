@@ -13,7 +13,7 @@ use super::untyped::type_items;
 use super::write::Afterwards;
 use crate::lowered::{Argument, Fate};
 use fabius_program::syntax::tree::Expression;
-use fabius_sql_meaning::analysis;
+use fabius_sql_meaning::analysis::{self, InsertTargets};
 use fabius_sql_meaning::catalog::ObjectName;
 use fabius_sql_meaning::catalog::{Column, ROW_NUMBER, Table, folded};
 use fabius_sql_meaning::parameter_types;
@@ -59,19 +59,11 @@ impl<'a> Binder<'a> {
             columns.for_each(|column| column.identity = None);
         }
         let alias = insert.table_alias.as_ref().map(|alias| folded(&alias.alias));
-        let mut columns = Vec::new();
-        for column in &insert.columns {
-            let at = self.target_column(&table, column)?;
-            if columns.contains(&at) {
-                let message = format!("column \"{}\" specified more than once", table.columns[at].name);
-                return self.fail(b"42701", message, Place::of(column));
-            }
-            columns.push(at);
+        if insert.columns.iter().any(|column| column.0.len() > 1) {
+            return beyond("a field of a column");
         }
-        let named = !columns.is_empty();
-        if !named {
-            columns = (0..table.columns.len()).filter(|at| !table.columns[*at].is_hidden).collect();
-        }
+        let columns = InsertTargets::of(&table, &insert.columns)
+            .map_err(|(error, name)| self.error(error, name.map_or(Place::none(), Place::of_ident)))?;
         let after = Afterwards { count, items: insert.returning.as_deref(), body: returning };
         let conflict = insert.on.as_ref();
         let touched = match conflict {
@@ -80,7 +72,7 @@ impl<'a> Binder<'a> {
             }
             _ => None,
         };
-        let mut target = Target { table, alias, columns, named, conflict, found: None, touched, after };
+        let mut target = Target { table, alias, columns, conflict, found: None, touched, after };
         if has_several_rows(insert) {
             self.await_own(&target.table, Fate::New)?;
         }
@@ -95,7 +87,7 @@ impl<'a> Binder<'a> {
 
     fn insert_source(&mut self, insert: &ast::Insert, target: &mut Target<'_, '_, 'a>) -> Bind<()> {
         let Some(source) = &insert.source else {
-            target.columns.clear();
+            target.columns.places.clear();
             return self.insert_row(target, Vec::new());
         };
         match &*source.body {
@@ -109,16 +101,7 @@ impl<'a> Binder<'a> {
     }
 
     fn check_width(&self, target: &mut Target<'_, '_, 'a>, width: usize, place: Place) -> Bind<()> {
-        if width > target.columns.len() {
-            return self.fail(b"42601", "INSERT has more expressions than target columns", place);
-        }
-        if width < target.columns.len() {
-            if target.named {
-                return self.fail(b"42601", "INSERT has more target columns than expressions", place);
-            }
-            target.columns.truncate(width);
-        }
-        Ok(())
+        target.columns.take(width).map_err(|error| self.error(error, place))
     }
 
     // ---- VALUES ----
@@ -152,7 +135,7 @@ impl<'a> Binder<'a> {
         let mut waiting = Vec::new();
         for row in rows {
             let mut values = Vec::new();
-            for (expression, &at) in row.content.iter().zip(&target.columns.clone()) {
+            for (expression, &at) in row.content.iter().zip(&target.columns.places.clone()) {
                 let column = target.table.columns[at].clone();
                 values.push(self.given(expression, &column)?);
             }
@@ -183,7 +166,7 @@ impl<'a> Binder<'a> {
         rows: &[ast::Parens<Vec<Expr>>],
     ) -> Bind<bool> {
         let table = target.table.clone();
-        let given = target.columns.clone();
+        let given = target.columns.places.clone();
         // Columns that take numbers of a sequence get one for each row.
         let counted: Vec<usize> = (0..table.columns.len())
             .filter(|at| !given.contains(at) && sequence_of(&table.columns[*at]).is_some())
@@ -221,7 +204,7 @@ impl<'a> Binder<'a> {
                 let value = Bound::held_as(field(at), sql_type, nullable, data_type);
                 values.push(binder.stored(value, &definition.name, &definition.sql_type)?);
             }
-            target.columns.extend(&counted);
+            target.columns.places.extend(&counted);
             binder.in_list = Some((each.clone(), given.len() + counted.len()));
             let inserted = binder.repeated(|binder| binder.insert_row(target, values));
             binder.in_list = None;
@@ -299,19 +282,20 @@ impl<'a> Binder<'a> {
     // ---- SELECT ----
 
     fn insert_query(&mut self, target: &mut Target<'_, '_, 'a>, source: &ast::Query) -> Bind<()> {
-        let given_sequences = (0..target.table.columns.len())
-            .any(|at| !target.columns.contains(&at) && sequence_of(&target.table.columns[at]).is_some());
+        let given_sequences = (0..target.table.columns.len()).any(|at| {
+            !target.columns.places.contains(&at) && sequence_of(&target.table.columns[at]).is_some()
+        });
         if self.lifts && (given_sequences || target.table.primary_key.is_none()) {
             // By itself, rows can be counted before they are written.
             return beyond("numbers of a sequence for each row of a query");
         }
         let reads_before = std::mem::take(&mut self.reads);
         let mut typed = source.clone();
-        type_items(&mut typed.body, &target.columns, &target.table);
+        type_items(&mut typed.body, &target.columns.places, &target.table);
         let collected = self.collected(&typed)?;
         self.reads.extend(reads_before);
         self.check_width(target, collected.fields.len(), Place::of(source))?;
-        let mut given = target.columns.iter().map(|at| &target.table.columns[*at]);
+        let mut given = target.columns.places.iter().map(|at| &target.table.columns[*at]);
         if let Some(column) = given.find(|column| column.is_always_generated()) {
             return self.refuse_given(column, Place::of(source));
         }
@@ -319,7 +303,7 @@ impl<'a> Binder<'a> {
         let types: Vec<_> = collected.columns.iter().map(|column| column.sql_type.clone()).collect();
         self.second_pass(&collected.list, |binder, each| {
             let mut values = Vec::new();
-            for (at, &column) in target.columns.clone().iter().enumerate() {
+            for (at, &column) in target.columns.places.clone().iter().enumerate() {
                 let definition = target.table.columns[column].clone();
                 let field = &fields[at];
                 let value = tree::column(tree::loop_row(each), &field.name.text, false);
@@ -337,7 +321,7 @@ impl<'a> Binder<'a> {
     pub(super) fn insert_row(&mut self, target: &mut Target<'_, '_, 'a>, values: Vec<Bound>) -> Bind<()> {
         let table = target.table.clone();
         let mut given: Vec<Option<Bound>> = vec![None; table.columns.len()];
-        for (at, value) in target.columns.iter().zip(values) {
+        for (at, value) in target.columns.places.iter().zip(values) {
             given[*at] = Some(value);
         }
         let mut new = Vec::new();
@@ -447,8 +431,7 @@ pub(super) struct Touched {
 pub(super) struct Target<'r, 'b, 'a> {
     pub(super) table: Arc<Table>,
     pub(super) alias: Option<String>,
-    pub(super) columns: Vec<usize>,
-    pub(super) named: bool,
+    pub(super) columns: InsertTargets,
     pub(super) conflict: Option<&'r ast::OnInsert>,
     /// What was found besides, for `ON CONFLICT`.
     pub(super) found: Option<Relation>,

@@ -22,7 +22,12 @@ impl Binder<'_> {
         relations: Vec<Relation>,
         act: impl FnOnce(&mut Self) -> Bind<T>,
     ) -> Bind<T> {
-        self.scopes.push(Scope { relations });
+        self.with_names(Scope::of(relations), act)
+    }
+
+    /// Binds something with a scope as the innermost.
+    pub(super) fn with_names<T>(&mut self, scope: Scope, act: impl FnOnce(&mut Self) -> Bind<T>) -> Bind<T> {
+        self.scopes.push(scope);
         let done = act(self);
         self.scopes.pop();
         done
@@ -34,7 +39,7 @@ impl Binder<'_> {
         relations: Vec<Relation>,
         act: impl FnOnce(&mut Self) -> Bind<T>,
     ) -> Bind<T> {
-        let outer = std::mem::replace(&mut self.scopes, vec![Scope { relations }]);
+        let outer = std::mem::replace(&mut self.scopes, vec![Scope::of(relations)]);
         let variables = self.variables.take();
         let done = act(self);
         self.variables = variables;
@@ -45,33 +50,14 @@ impl Binder<'_> {
     /// What a name of one or more parts means; `None` if nothing has it.
     pub(super) fn lookup(&self, path: &[String], place: Place) -> Bind<Option<Found>> {
         for (out, scope) in self.scopes.iter().rev().enumerate() {
-            let mut found = None;
-            for (at, relation) in scope.relations.iter().enumerate() {
-                let column = match path {
-                    [column] => relation.column(column).filter(|column| !relation.hidden.contains(column)),
-                    [name, column] if relation.name == *name => relation.column(column),
-                    [schema, name, column] => match &relation.table {
-                        Some(table) if table.name.schema == *schema && relation.name == *name => {
-                            relation.column(column)
-                        }
-                        _ => None,
-                    },
-                    _ => None,
-                };
-                let Some(column) = column else { continue };
-                if found.is_some() {
-                    let message = format!("column reference \"{}\" is ambiguous", path.join("."));
-                    return self.fail(b"42702", message, place);
-                }
-                found = Some(Found::Column { out, relation: at, column });
-            }
-            if let Some(found) = found {
+            let found = scope.names.find(path).map_err(|error| self.error(error, place))?;
+            if let Some((relation, column)) = found {
                 if self.variables.is_some_and(|variables| variables.variable(path).is_some()) {
                     let message = format!("column reference \"{}\" is ambiguous", path.join("."));
                     let detail = "It could refer to either a PL/pgSQL variable or a table column.";
                     return Err(self.error(super::stop::wrong(b"42702", message).with_detail(detail), place));
                 }
-                return Ok(Some(found));
+                return Ok(Some(Found::Column { out, relation, column }));
             }
         }
         Ok(self.variables.and_then(|variables| variables.variable(path)).map(Found::Variable))
@@ -91,22 +77,17 @@ impl Binder<'_> {
 
     /// That there is no such column.
     pub(super) fn unknown_column(&self, path: &[String]) -> Stop {
-        let relations = || self.scopes.iter().flat_map(|scope| &scope.relations);
+        let sees = |schema: Option<&str>, relation: &str| {
+            self.scopes.iter().any(|scope| scope.names.has_relation(schema, relation))
+        };
         if let [name] = path {
-            if relations().any(|relation| relation.name == *name) {
+            if sees(None, name) {
                 return Stop::Beyond("a whole row as a value".into());
             }
             if matches!(name.as_str(), "ctid" | "xmin" | "xmax" | "cmin" | "cmax" | "tableoid") {
                 return Stop::Beyond(format!("system column {name}"));
             }
         }
-        let is_of = |relation: &Relation, schema: &str| {
-            relation.table.as_ref().is_some_and(|table| table.name.schema == schema)
-        };
-        let sees = |schema: Option<&str>, name: &str| {
-            let mut named = relations().filter(|relation| relation.name == name);
-            named.any(|relation| schema.is_none_or(|schema| is_of(relation, schema)))
-        };
         analysis::no_column(path, sees).into()
     }
 }

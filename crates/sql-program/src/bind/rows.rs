@@ -15,6 +15,7 @@ use super::write::Afterwards;
 use crate::lowered::{Argument, Fate, Lowered};
 use fabius_program::syntax::Source;
 use fabius_program::syntax::tree::{ColumnDefinition, Expression};
+use fabius_sql_meaning::analysis::{InsertTargets, Sight};
 use fabius_sql_meaning::catalog::ObjectName;
 use fabius_sql_meaning::catalog::{Catalog, Table};
 use fabius_sql_meaning::output::OutputColumn;
@@ -171,8 +172,7 @@ impl<'a> Binder<'a> {
                     let mut target = Target {
                         table: rows.table.clone(),
                         alias: rows.alias.clone(),
-                        columns,
-                        named: true,
+                        columns: InsertTargets::named(columns),
                         conflict: rows.conflict,
                         found: found(rows, counted.len(), each),
                         touched,
@@ -311,7 +311,8 @@ fn found(rows: &RowsOf<'_>, numbers: usize, each: &str) -> Option<Relation> {
         name: FOUND.to_string(),
         table: None,
         columns: columns.map(|(at, sql_type)| (part::given_column(at), sql_type.clone())).collect(),
-        hidden: (0..rows.found.len()).collect(),
+        schema: None,
+        sight: Sight::OfRelation,
         row: Row::Values(values.collect()),
     })
 }

@@ -6,15 +6,56 @@ use super::list::List;
 use super::stop::Bind;
 use super::tree;
 use fabius_program::syntax::tree::Expression;
+use fabius_sql_meaning::analysis::{self, ScopeColumn, Sight};
 use fabius_sql_meaning::catalog::{ROW_NUMBER, Table};
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_value::DataType;
 use std::sync::Arc;
 
+/// A column by its place.
+#[derive(Clone, Debug)]
+pub(super) struct ColumnAt {
+    name: String,
+    /// Which relation, and which of its columns.
+    at: (usize, usize),
+}
+
+impl ColumnAt {
+    /// Gives the column another name.
+    pub(super) fn rename(&mut self, name: String) {
+        self.name = name;
+    }
+}
+
+impl analysis::Column for ColumnAt {
+    type Value = (usize, usize);
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn value(&self) -> (usize, usize) {
+        self.at
+    }
+}
+
+/// What names mean: which relation of a scope, and which of its columns.
+pub(super) type Names = analysis::Scope<ColumnAt>;
+
 /// The relations of one `FROM`, or what stands for them in a `CHECK`, `RETURNING` or `ON CONFLICT`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scope {
     pub(super) relations: Vec<Relation>,
+    pub(super) names: Names,
+}
+
+impl Scope {
+    /// The scope of relations that nothing joins.
+    pub(super) fn of(relations: Vec<Relation>) -> Scope {
+        let names = relations.iter().enumerate().map(|(at, relation)| relation.names(at));
+        let names = names.reduce(Names::join).unwrap_or_default();
+        Scope { relations, names }
+    }
 }
 
 /// A table, or anything else with columns.
@@ -22,12 +63,14 @@ pub(super) struct Scope {
 pub(super) struct Relation {
     /// The relation's alias, or the table's name.
     pub(super) name: String,
+    /// The table's schema, if it has no alias.
+    pub(super) schema: Option<String>,
     /// The table, if it is one.
     pub(super) table: Option<Arc<Table>>,
-    /// The relation's columns' names and types.
+    /// The relation's own columns' names and types.
     pub(super) columns: Vec<(String, SqlType)>,
-    /// Columns that are found only with the relation's name: the second ones of a `USING`.
-    pub(super) hidden: Vec<usize>,
+    /// Where its columns are seen.
+    pub(super) sight: Sight,
     /// Where the values are.
     pub(super) row: Row,
 }
@@ -64,6 +107,7 @@ impl Relation {
     /// A table whose rows have not been reached yet.
     pub(super) fn table(table: &Arc<Table>, alias: Option<String>) -> Relation {
         Relation {
+            schema: alias.is_none().then(|| table.name.schema.clone()),
             name: alias.unwrap_or_else(|| table.name.name.clone()),
             columns: table
                 .columns
@@ -71,19 +115,24 @@ impl Relation {
                 .map(|column| (column.name.clone(), column.sql_type.of_values()))
                 .collect(),
             table: Some(table.clone()),
-            hidden: Vec::new(),
+            sight: Sight::Everywhere,
             row: Row::Absent,
         }
     }
 
-    /// Whether a column is one that no user sees.
-    pub(super) fn is_unseen(&self, at: usize) -> bool {
-        self.table.as_ref().and_then(|table| table.columns.get(at)).is_some_and(|column| column.is_hidden)
+    /// What its columns are called, as the relation at a place of a scope.
+    pub(super) fn names(&self, at: usize) -> Names {
+        let columns = self.columns.iter().enumerate().map(|(column, (name, _))| {
+            let named = ColumnAt { name: name.clone(), at: (at, column) };
+            let sight = if self.is_unseen(column) { Sight::OfSystem } else { self.sight };
+            ScopeColumn { schema: self.schema.clone(), ..ScopeColumn::new(&self.name, named, sight) }
+        });
+        Names { columns: columns.collect(), ..Names::default() }
     }
 
-    /// The place of a column.
-    pub(super) fn column(&self, name: &str) -> Option<usize> {
-        self.columns.iter().position(|(column, _)| column == name)
+    /// Whether a column is one that no user sees.
+    fn is_unseen(&self, at: usize) -> bool {
+        self.table.as_ref().and_then(|table| table.columns.get(at)).is_some_and(|column| column.is_hidden)
     }
 
     /// The value of a column.

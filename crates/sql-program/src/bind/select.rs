@@ -4,13 +4,13 @@ use super::binder::Binder;
 use super::bound::Bound;
 use super::from::Order;
 use super::row_body::{Gathered, QueryFacts, RowBody, Window};
-use super::scope::Relation;
+use super::scope::{Relation, Scope};
 use super::sorted::Sorting;
 use super::stop::{Bind, Place, Stop, beyond};
 use super::tree;
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::{ColumnDefinition, Expression};
-use fabius_sql_meaning::analysis::{ListItem, list_item};
+use fabius_sql_meaning::analysis::{Column, ListItem, list_item};
 use fabius_sql_meaning::catalog::{column_path, folded};
 use fabius_sql_meaning::column_name;
 use fabius_sql_meaning::output::OutputColumn;
@@ -163,9 +163,10 @@ impl<'a> Binder<'a> {
             return Ok(facts);
         }
         let wanted = Sorting { select, order, is_distinct };
-        let (relations, joined) = self.relations(&select.from)?;
-        self.with_scope(relations.clone(), |binder| {
-            let mut from = binder.from(&relations, &joined, select.selection.as_ref());
+        let (scope, joined) = self.relations(None, &select.from)?;
+        let relations = scope.relations.clone();
+        self.with_names(scope, |binder| {
+            let mut from = binder.from(&joined, select.selection.as_ref());
             from.order = binder.order(select, order, &relations)?;
             if is_distinct || !order.is_empty() && from.order.is_none() {
                 return binder.sorted(&wanted, from, &window, body);
@@ -199,7 +200,7 @@ impl<'a> Binder<'a> {
             let (block, ()) = looped.map_err(|stop| binder.first_of(stop, select))?;
             let found = from.found.clone();
             if wants_order && !found.is_single && !found.is_ordered {
-                let from = binder.from(&relations, &joined, select.selection.as_ref());
+                let from = binder.from(&joined, select.selection.as_ref());
                 return binder.sorted(&wanted, from, &window, body);
             }
             if counts {
@@ -307,7 +308,7 @@ impl<'a> Binder<'a> {
             if item.options.nulls_first.is_some_and(|first| first != descending) {
                 return Ok(None);
             }
-            let Some((relation, column)) = self.ordered_column(select, &item.expr, relations)? else {
+            let Some((relation, column)) = self.ordered_column(select, &item.expr)? else {
                 return Ok(None);
             };
             if !super::expression::is_ordered(&relations[relation].columns[column].1) {
@@ -325,12 +326,7 @@ impl<'a> Binder<'a> {
     }
 
     /// The relation's column that an item of `ORDER BY` is: by its number or name in the result, or its own.
-    fn ordered_column(
-        &mut self,
-        select: &ast::Select,
-        item: &Expr,
-        relations: &[Relation],
-    ) -> Bind<Option<(usize, usize)>> {
+    fn ordered_column(&mut self, select: &ast::Select, item: &Expr) -> Bind<Option<(usize, usize)>> {
         let mut item = item.clone();
         let stands_for = list_item(&item, usize::MAX, "ORDER BY");
         if let ListItem::Place(at) = stands_for.map_err(|error| self.error(error, Place::of(&item)))? {
@@ -340,7 +336,7 @@ impl<'a> Binder<'a> {
                 {
                     expr.clone()
                 }
-                _ => return Ok(self.expanded(select, relations)?.get(at).copied().flatten()),
+                _ => return Ok(self.expanded(select).get(at).copied().flatten()),
             };
         }
         if let Expr::Identifier(name) = &item {
@@ -355,8 +351,8 @@ impl<'a> Binder<'a> {
                 (Some(named), None) => named.clone(),
                 (None, _) if is_all(&select.projection) => {
                     // One of several columns of that name may be the one that is shown.
-                    let of_name = relations.iter().filter(|relation| relation.column(&wanted).is_some());
-                    if of_name.count() > 1 {
+                    let columns = &self.scope().names.columns;
+                    if columns.iter().filter(|column| column.column.name() == wanted).count() > 1 {
                         return Ok(None);
                     }
                     item
@@ -372,21 +368,13 @@ impl<'a> Binder<'a> {
     }
 
     /// For each column of the result, the relation's column that it is.
-    fn expanded(&self, select: &ast::Select, relations: &[Relation]) -> Bind<Vec<Option<(usize, usize)>>> {
-        let mut columns = Vec::new();
-        for item in &select.projection {
-            match item {
-                SelectItem::Wildcard(_) => {
-                    for (at, relation) in relations.iter().enumerate() {
-                        let shown = (0..relation.columns.len())
-                            .filter(|at| !relation.hidden.contains(at) && !relation.is_unseen(*at));
-                        columns.extend(shown.map(|column| Some((at, column))));
-                    }
-                }
-                _ => columns.push(None),
-            }
-        }
-        Ok(columns)
+    fn expanded(&mut self, select: &ast::Select) -> Vec<Option<(usize, usize)>> {
+        let names = &self.scope().names;
+        let expanded = select.projection.iter().flat_map(|item| match item {
+            SelectItem::Wildcard(_) => names.shown().into_iter().map(|(.., at)| Some(at)).collect(),
+            _ => vec![None],
+        });
+        expanded.collect()
     }
 
     /// The values of a `SELECT` list, with their names.
@@ -427,16 +415,18 @@ impl<'a> Binder<'a> {
                     if !is_plain(options) {
                         return beyond("a wildcard with options");
                     }
-                    let relations = self.scope().relations.clone();
-                    if relations.is_empty() {
+                    let scope = self.scope().clone();
+                    if scope.relations.is_empty() {
                         return self.fail(
                             b"42601",
                             "SELECT * with no tables specified is not valid",
                             Place::none(),
                         );
                     }
-                    for relation in &relations {
-                        self.all_of(relation, false, &mut columns, &mut values)?;
+                    for (_, name, at) in scope.names.shown() {
+                        let value = self.settled_column(&scope, at)?;
+                        columns.push(output(name.to_string(), &value));
+                        values.push(value);
                     }
                 }
                 SelectItem::QualifiedWildcard(
@@ -447,14 +437,20 @@ impl<'a> Binder<'a> {
                         return beyond("a wildcard with options");
                     }
                     let path = super::binder::path(name)?;
-                    let wanted = path.last().cloned().unwrap_or_default();
-                    let found =
-                        self.scope().relations.iter().find(|relation| relation.name == wanted).cloned();
-                    let Some(relation) = found else {
+                    let [schema @ .., wanted] = path.as_slice() else {
+                        return beyond("a wildcard of nothing");
+                    };
+                    let schema = schema.last().map(String::as_str);
+                    let scope = self.scope().clone();
+                    if !scope.names.has_relation(schema, wanted) {
                         let message = format!("missing FROM-clause entry for table \"{wanted}\"");
                         return self.fail(b"42P01", message, Place::of(name));
-                    };
-                    self.all_of(&relation, true, &mut columns, &mut values)?;
+                    }
+                    for column in scope.names.columns_of(schema, wanted) {
+                        let value = self.settled_column(&scope, column.column.value())?;
+                        columns.push(output(column.column.name().to_string(), &value));
+                        values.push(value);
+                    }
                 }
                 _ => return beyond("a result column of this form"),
             }
@@ -465,23 +461,9 @@ impl<'a> Binder<'a> {
         Ok((columns, values))
     }
 
-    fn all_of(
-        &mut self,
-        relation: &Relation,
-        hidden: bool,
-        columns: &mut Vec<OutputColumn>,
-        values: &mut Vec<Bound>,
-    ) -> Bind<()> {
-        for (at, (name, _)) in relation.columns.iter().enumerate() {
-            if relation.is_unseen(at) || relation.hidden.contains(&at) && !hidden {
-                continue;
-            }
-            let value = relation.value(at)?;
-            let value = self.settle(value)?;
-            columns.push(output(name.clone(), &value));
-            values.push(value);
-        }
-        Ok(())
+    fn settled_column(&mut self, scope: &Scope, (relation, column): (usize, usize)) -> Bind<Bound> {
+        let value = scope.relations[relation].value(column)?;
+        self.settle(value)
     }
 
     /// A query's rows collected in a list; its name, columns, and whether it has at most one element.

@@ -3,10 +3,10 @@
 use super::binder::Binder;
 use super::bound::Bound;
 use super::expression::logic;
-use super::stop::{Bind, Place, beyond, wrong};
+use super::stop::{Bind, Place, beyond};
 use super::tree;
 use fabius_program::ir::BinaryOperator as Op;
-use fabius_sql_meaning::analysis::{self, row_of};
+use fabius_sql_meaning::analysis;
 use fabius_value::DataType;
 use sqlparser::ast::{self, Expr};
 
@@ -48,7 +48,7 @@ impl<'a> Binder<'a> {
         let (block, facts) = self.nested(|binder| {
             binder.for_each_row(query, &mut |binder, _, mut values| {
                 let (Some(value), true) = (values.pop(), values.is_empty()) else {
-                    return binder.fail(b"42601", "subquery must return only one column", place);
+                    return Err(binder.error(analysis::only_one_column(), place));
                 };
                 let data_type = match &kind {
                     Some((_, so_far)) => super::held::unified(*so_far, value.data_type),
@@ -79,26 +79,13 @@ impl<'a> Binder<'a> {
 
     /// `operand IN (SELECT ...)`: null if there is no equal value but a null.
     pub(super) fn among_rows(&mut self, operand: &Expr, query: &ast::Query, negated: bool) -> Bind<Bound> {
-        let operands: Vec<&Expr> = match row_of(operand) {
-            Some(fields) => fields.iter().collect(),
-            None => vec![operand],
-        };
-        let mut bounds = Vec::new();
-        for operand in &operands {
-            let bound = self.operand(operand)?;
-            bounds.push(bound);
-        }
+        let bounds: Vec<Bound> =
+            analysis::operands(operand).iter().map(|operand| self.operand(operand)).collect::<Bind<_>>()?;
         let result = self.name("found");
         let mut nullable = false;
         let (block, facts) = self.nested(|binder| {
             binder.for_each_row(query, &mut |binder, _, values| {
-                if values.len() != bounds.len() {
-                    let message = match values.len() < bounds.len() {
-                        true => "subquery has too few columns",
-                        false => "subquery has too many columns",
-                    };
-                    return Err(wrong(b"42601", message).into());
-                }
+                analysis::refuse_other_width(bounds.len(), values.len())?;
                 let mut all: Option<Bound> = None;
                 for (bound, value) in bounds.iter().zip(values) {
                     let equal = analysis::infix(binder, bound.clone(), "=", value)?;

@@ -12,6 +12,7 @@ use crate::lowered::Argument;
 use crate::plpgsql::{self, NOTICES, Returned};
 use fabius_program::syntax::Span;
 use fabius_program::syntax::tree::{Parameter, Results, StatementKind, TypeKind, TypeName};
+use fabius_sql_meaning::analysis::Sight;
 use fabius_sql_meaning::parameter_types;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_meaning::text_format::array_literal;
@@ -122,9 +123,10 @@ impl<'a> Binder<'a> {
             call.name.0.last().and_then(|part| part.as_ident()).map(fabius_sql_meaning::catalog::folded);
         let mut relation = Relation {
             name: name.unwrap_or_default(),
+            schema: None,
             table: None,
             columns: Vec::new(),
-            hidden: Vec::new(),
+            sight: Sight::Everywhere,
             row: Row::Absent,
         };
         let columns = match &returned {

@@ -49,20 +49,8 @@ impl<'a> Binder<'a> {
                 from
             }
         };
-        let mut relations = vec![Relation::table(&table, alias)];
         self.reads.insert(table.name.clone());
-        let mut joined = vec![Joined::Inner(None)];
-        if !others.is_empty() {
-            let (more, how) = self.relations(others)?;
-            for relation in &more {
-                if relation.name == relations[0].name {
-                    let message = format!("table name \"{}\" specified more than once", relation.name);
-                    return self.fail(b"42712", message, Place::of(name));
-                }
-            }
-            relations.extend(more);
-            joined.extend(how);
-        }
+        let (scope, joined) = self.relations(Some(Relation::table(&table, alias)), others)?;
         let mut targets = Vec::new();
         for assignment in &update.assignments {
             self.assignment(&table, assignment, &mut targets)?;
@@ -75,7 +63,8 @@ impl<'a> Binder<'a> {
             }
         }
         let mut after = Afterwards { count, items: update.returning.as_deref(), body: returning };
-        self.with_scope(relations.clone(), |binder| {
+        let relations = scope.relations.clone();
+        self.with_names(scope, |binder| {
             binder.update_rows(&table, &relations, &joined, update.selection.as_ref(), &targets, &mut after)
         })
     }
@@ -146,7 +135,7 @@ impl<'a> Binder<'a> {
             || self.referrers(table).iter().any(|(child, _)| child.name == table.name);
         if relations.len() == 1 && !moves {
             let mark = self.mark();
-            let mut from = self.from(relations, joined, selection);
+            let mut from = self.from(joined, selection);
             let mut point = true;
             let built = self.loops(&mut from, &mut |binder| {
                 point &= matches!(binder.scope().relations[0].row, Row::Key { .. });
@@ -178,7 +167,7 @@ impl<'a> Binder<'a> {
         after: &mut Afterwards<'_, '_, 'a>,
     ) -> Bind<()> {
         let list = self.name("changes");
-        let mut from = self.from(relations, joined, selection);
+        let mut from = self.from(joined, selection);
         let mut fields: Vec<(fabius_value::DataType, bool)> = Vec::new();
         let mut sql_types = Vec::new();
         let others_returned = after.items.is_some() && relations.len() > 1;
@@ -218,7 +207,7 @@ impl<'a> Binder<'a> {
         let width = super::scope::key_types(table).len();
         let field =
             |each: &str, at: usize| tree::column(tree::loop_row(each), &format!("k{}", at + 1), false);
-        let alias = Some(relations[0].name.clone());
+        let alias = relations[0].schema.is_none().then(|| relations[0].name.clone());
         let key = |each: &str| -> Vec<Expression> { (0..width).map(|at| field(each, at)).collect() };
         let assignments = |_: &mut Binder<'a>, each: &str| {
             let values = targets.iter().zip(&sql_types).enumerate();

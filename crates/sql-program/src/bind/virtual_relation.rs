@@ -7,6 +7,7 @@ use super::scope::{Relation, Row, Virtual};
 use super::stop::{Bind, beyond};
 use super::tree;
 use fabius_program::syntax::tree::StatementKind;
+use fabius_sql_meaning::analysis::Sight;
 use fabius_sql_meaning::catalog::folded;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_value::DataType;
@@ -140,5 +141,5 @@ fn named(
         }
     }
     let row = Row::Virtual(Box::new(rows));
-    Relation { name, table: None, columns, hidden: Vec::new(), row }
+    Relation { name, schema: None, table: None, columns, sight: Sight::Everywhere, row }
 }

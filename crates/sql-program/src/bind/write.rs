@@ -134,16 +134,7 @@ impl<'a> Binder<'a> {
 
     /// A column that a statement gives a value.
     pub(super) fn target_ident(&mut self, table: &Table, name: &ast::Ident) -> Bind<usize> {
-        let wanted = folded(name);
-        let found = table.columns.iter().position(|column| column.name == wanted);
-        match found {
-            Some(found) => Ok(found),
-            None => {
-                let relation = &table.name.name;
-                let message = format!("column \"{wanted}\" of relation \"{relation}\" does not exist");
-                self.fail(b"42703", message, Place::of_ident(name))
-            }
-        }
+        table.place_of(&folded(name)).map_err(|error| self.error(error, Place::of_ident(name)))
     }
 
     /// Counts a written row and returns what `RETURNING` wants of it; the relation's row is as it is now.

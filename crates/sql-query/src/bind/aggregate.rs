@@ -4,7 +4,7 @@ use super::call::WHOLE_ROW;
 use super::grouping::asked_within;
 use super::input_order::each_once;
 use super::operator::plain_binary;
-use super::scope::outward;
+use super::scope::{has_column, outward};
 use super::{Binder, Flavor, Typed, parts_of};
 use crate::failure::{inbound, no_aggregates_in, unsupported};
 use crate::functions::in_order::in_order;
@@ -87,7 +87,7 @@ impl Binder<'_> {
         let of_whole_rows = call.arguments.iter().filter_map(|argument| match argument {
             ast::FunctionArg::Unnamed(ast::FunctionArgExpr::QualifiedWildcard(relation)) => {
                 let relation = parts_of(relation).pop()?;
-                self.levels.iter().rposition(|level| level.scope.has_relation(&relation))
+                self.levels.iter().rposition(|level| level.scope.has_relation(None, &relation))
             }
             _ => None,
         });
@@ -105,7 +105,7 @@ impl Binder<'_> {
             })
             .map_err(inbound)?;
             for column in named {
-                let level = self.levels.iter().rposition(|level| level.scope.has_column(&column));
+                let level = self.levels.iter().rposition(|level| has_column(&level.scope, &column));
                 innermost = innermost.max(level);
                 let of_aggregate = self.levels.iter().rposition(|level| level.has_aggregate_column(&column));
                 innermost_aggregate = innermost_aggregate.max(of_aggregate);

@@ -1,7 +1,7 @@
 //! Calls of functions.
 
 use super::coerce::beside_unknown;
-use super::{Binder, Flavor, Sight, Typed};
+use super::{Binder, Flavor, Typed};
 use crate::failure::{inbound, unsupported};
 use crate::functions::RowFunction;
 use datafusion::common::tree_node::TreeNode;
@@ -122,19 +122,12 @@ impl Binder<'_> {
         if self.find_column(std::slice::from_ref(&name))?.is_some() {
             return Ok(None);
         }
-        let level = self.levels.iter().rev().find(|level| level.scope.has_relation(&name));
-        let Some(level) = level else { return Ok(None) };
-        let columns = level.scope.columns.iter();
-        let own = columns.filter(|column| column.relation == name && column.sight != Sight::OfSystem);
-        let names: Vec<String> = own.map(|column| column.output.name.clone()).collect();
-        let keys = names.iter().map(|name| vec![Value::Text(name.clone())]).collect();
+        let Some(columns) = self.columns_of(None, &name) else { return Ok(None) };
+        let keys = columns.iter().map(|(name, _)| vec![Value::Text(name.clone())]).collect();
         let keys_type = SqlType::Array(Box::new(SqlType::Text));
         let keys = crate::arrow_column::scalar(&Value::List(keys), &keys_type)?;
         let mut arguments = vec![Typed::literal(keys, keys_type)];
-        for column in names {
-            let path = [name.clone(), column];
-            arguments.push(self.find_column(&path)?.ok_or_else(|| self.no_column(&path))?);
-        }
+        arguments.extend(columns.into_iter().map(|(_, typed)| typed));
         let row = self.function(WHOLE_ROW, arguments)?;
         let Some(present) = self.presence(&name)? else { return Ok(Some(row)) };
         let there = Expr::IsNotNull(Box::new(present.expr));

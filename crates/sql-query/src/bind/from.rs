@@ -2,16 +2,15 @@
 
 use super::operator::plain_binary;
 use super::plan_part::spread;
-use super::scope::rename;
-use super::{
-    Binder, Flavor, Level, Merged, Output, Relation, Scope, ScopeColumn, Sight, Typed, folded, parts_of,
-};
+use super::scope::{rename, scope_of};
+use super::{Binder, Flavor, Level, Output, Relation, Scope, ScopeColumn, Sight, Typed, folded, parts_of};
 use crate::failure::{inbound, unsupported};
 use crate::leaf::{Leaf, LeafProvider};
 use crate::outer_reference::asks_outside;
 use datafusion::common::{Column, JoinType};
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Operator};
+use fabius_sql_meaning::analysis::Side;
 use fabius_sql_meaning::catalog::{Relation as CatalogRelation, Table, View};
 use fabius_sql_meaning::pg_catalog;
 use fabius_sql_meaning::sql_type::SqlType;
@@ -121,18 +120,15 @@ impl Binder<'_> {
                 if let Some(alias) = alias {
                     rename(&mut columns, &column_names(alias), &name)?;
                 }
-                let (plan, scope) = (relation.plan, Scope::of_relation(&name, columns));
+                let (plan, scope) = (relation.plan, scope_of(&name, columns));
                 Ok(if is_lateral { Item::Lateral { plan, scope } } else { Item::Relation { plan, scope } })
             }
             F::NestedJoin { table_with_joins, alias } => {
-                let (plan, mut scope) = self.table_with_joins(None, table_with_joins)?;
-                if let Some(alias) = alias {
-                    for column in &mut scope.columns {
-                        column.relation = folded(&alias.name);
-                    }
-                    // Its own rows are there, whatever those that it joins are.
-                    scope.present.clear();
-                }
+                let joined = self.table_with_joins(None, table_with_joins)?;
+                let (plan, scope) = match alias {
+                    None => joined,
+                    Some(alias) => self.called(joined, alias)?,
+                };
                 Ok(Item::Relation { plan, scope })
             }
             F::Table { sample: Some(_), .. } | F::Derived { sample: Some(_), .. } => {
@@ -140,6 +136,28 @@ impl Binder<'_> {
             }
             other => Err(unsupported(format!("{other} in FROM is not supported"))),
         }
+    }
+
+    /// A join under a name of its own: its relations cannot be named any more.
+    fn called(&mut self, (plan, scope): Joined, alias: &ast::TableAlias) -> Result<Joined> {
+        let (mut expressions, mut outputs) = (Vec::new(), Vec::new());
+        for (_, name, typed) in scope.shown() {
+            let column = self.fresh_column();
+            expressions.push(typed.expr.alias(column.name.clone()));
+            outputs.push(Output {
+                name: name.to_string(),
+                column,
+                sql_type: typed.sql_type,
+                flavor: typed.flavor,
+                origin: typed.origin,
+                is_there: None,
+            });
+        }
+        let plan = LogicalPlanBuilder::from(plan)
+            .project(expressions)
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(inbound)?;
+        self.aliased(Relation { plan, columns: outputs }, (None, ""), Some(alias))
     }
 
     /// Binds with what stands left in sight, as the innermost query.
@@ -164,7 +182,7 @@ impl Binder<'_> {
             && let Some(relation) = self.common_named(name)?
         {
             let relation = self.use_common(&relation)?;
-            return self.aliased(relation, name, alias);
+            return self.aliased(relation, (None, name), alias);
         }
         if let ([name], Some(alias)) = (path, alias)
             && let Some(number) = part::given_number(name)
@@ -196,7 +214,7 @@ impl Binder<'_> {
             CatalogRelation::Sequence(sequence) => {
                 let leaf = Leaf::Sequence(sequence.clone());
                 let outputs = self.leaf(leaf, name)?;
-                self.aliased(outputs, name, alias)
+                self.aliased(outputs, (Some(&sequence.name.schema), name), alias)
             }
             CatalogRelation::Index(..) => {
                 let message = format!("cannot open relation \"{name}\"");
@@ -214,7 +232,7 @@ impl Binder<'_> {
         };
         let columns = alias.columns.iter().map(column).collect::<Result<_>>()?;
         let bound = self.leaf(Leaf::Given { number, columns }, "given")?;
-        self.aliased(bound, "given", Some(alias))
+        self.aliased(bound, (None, "given"), Some(alias))
     }
 
     /// A leaf under a name of its own in the plan.
@@ -230,6 +248,7 @@ impl Binder<'_> {
                 sql_type,
                 flavor,
                 origin: (0, 0),
+                is_there: None,
             })
             .collect();
         let reference = datafusion::common::TableReference::bare(unique);
@@ -246,9 +265,9 @@ impl Binder<'_> {
         alias: Option<&ast::TableAlias>,
     ) -> Result<Joined> {
         let bound = self.leaf(Leaf::System(relation), name)?;
-        let (plan, mut scope) = self.aliased(bound, name, alias)?;
+        let (plan, mut scope) = self.aliased(bound, (Some(&relation.schema), name), alias)?;
         // Every relation of the catalog can be asked which it is.
-        if !scope.columns.iter().any(|column| column.output.name == "tableoid") {
+        if !scope.columns.iter().any(|column| column.column.name == "tableoid") {
             let relation_name = alias.map_or_else(|| name.to_string(), |alias| folded(&alias.name));
             let column = self.fresh_column();
             let literal =
@@ -259,19 +278,15 @@ impl Binder<'_> {
                 .project(expressions)
                 .and_then(LogicalPlanBuilder::build)
                 .map_err(inbound)?;
-            scope.columns.push(ScopeColumn {
-                relation: relation_name,
-                schema: None,
-                output: Output {
-                    name: "tableoid".into(),
-                    column,
-                    sql_type: SqlType::Oid,
-                    flavor: Flavor::Plain,
-                    origin: (0, 0),
-                },
-                sight: Sight::OfSystem,
-                is_key: false,
-            });
+            let output = Output {
+                name: "tableoid".into(),
+                column,
+                sql_type: SqlType::Oid,
+                flavor: Flavor::Plain,
+                origin: (0, 0),
+                is_there: None,
+            };
+            scope.columns.push(ScopeColumn::new(&relation_name, output, Sight::OfSystem));
             return Ok((plan, scope));
         }
         Ok((plan, scope))
@@ -296,14 +311,13 @@ impl Binder<'_> {
         }
         // What users do not see comes last, and has no other names.
         let unseen = bound.columns.split_off(table.visible().count());
-        let (plan, mut scope) = self.aliased(bound, &table.name.name, alias)?;
+        let (plan, mut scope) = self.aliased(bound, (Some(&table.name.schema), &table.name.name), alias)?;
         let key = table.primary_key.as_ref().map(|key| key.columns.as_slice()).unwrap_or_default();
         for (column, stored) in scope.columns.iter_mut().zip(&table.columns) {
             column.is_key = key.contains(&stored.name);
-            column.schema = alias.is_none().then(|| table.name.schema.clone());
         }
-        let unseen = Scope::of_relation(&known_as, unseen).columns.into_iter();
-        scope.columns.extend(unseen.map(|column| ScopeColumn { sight: Sight::OfSystem, ..column }));
+        let unseen = unseen.into_iter();
+        scope.columns.extend(unseen.map(|column| ScopeColumn::new(&known_as, column, Sight::OfSystem)));
         Ok((plan, scope))
     }
 
@@ -326,16 +340,25 @@ impl Binder<'_> {
         for (at, output) in bound.columns.iter_mut().enumerate() {
             output.origin = (view.oid, u16::try_from(at + 1).unwrap_or(0));
         }
-        self.aliased(bound, &view.name.name, alias)
+        self.aliased(bound, (Some(&view.name.schema), &view.name.name), alias)
     }
 
-    fn aliased(&mut self, relation: Relation, name: &str, alias: Option<&ast::TableAlias>) -> Result<Joined> {
+    /// A relation by its alias, or else by its own name, with which its schema may be named.
+    fn aliased(
+        &mut self,
+        relation: Relation,
+        (schema, name): (Option<&str>, &str),
+        alias: Option<&ast::TableAlias>,
+    ) -> Result<Joined> {
         let mut columns = relation.columns;
-        let known_as = alias.map_or_else(|| name.to_string(), |alias| folded(&alias.name));
-        if let Some(alias) = alias {
-            rename(&mut columns, &column_names(alias), &known_as)?;
-        }
-        Ok((relation.plan, Scope::of_relation(&known_as, columns)))
+        let Some(alias) = alias else {
+            let mut scope = scope_of(name, columns);
+            scope.columns.iter_mut().for_each(|column| column.schema = schema.map(str::to_string));
+            return Ok((relation.plan, scope));
+        };
+        let known_as = folded(&alias.name);
+        rename(&mut columns, &column_names(alias), &known_as)?;
+        Ok((relation.plan, scope_of(&known_as, columns)))
     }
 
     fn join(&mut self, left: Joined, right: Item, operator: &ast::JoinOperator) -> Result<Joined> {
@@ -367,20 +390,7 @@ impl Binder<'_> {
                 scope.clone()
             }
         };
-        let twice = right_scope.columns.iter().find(|column| {
-            left_scope.has_relation(&column.relation)
-                && !column.relation.starts_with('?')
-                && left_scope
-                    .columns
-                    .iter()
-                    .any(|other| other.relation == column.relation && other.schema == column.schema)
-        });
-        if let Some(column) = twice {
-            return Err(Error::new(
-                SqlState(*b"42712"),
-                format!("table name \"{}\" specified more than once", column.relation),
-            ));
-        }
+        left_scope.refuse_twice(&right_scope)?;
         let (scope, condition) = self.constraint(left_scope, right_scope, constraint, join_type)?;
         let is_true = condition.is_none();
         let plan = match right {
@@ -429,17 +439,16 @@ impl Binder<'_> {
 
     /// A plan with a column that tells whether its row is there, behind an outer join that may not have found it.
     fn marked(&mut self, plan: LogicalPlan, scope: &mut Scope) -> Result<LogicalPlan> {
-        let mut relations: Vec<String> = scope.columns.iter().map(|column| column.relation.clone()).collect();
-        relations.dedup();
-        relations.retain(|relation| scope.present.iter().all(|(known, _)| known != relation));
-        if relations.is_empty() {
+        let mut columns =
+            scope.columns.iter_mut().filter(|column| column.column.is_there.is_none()).peekable();
+        if columns.peek().is_none() {
             return Ok(plan);
         }
         let column = self.fresh_column();
         let there = Expr::Literal(datafusion::scalar::ScalarValue::Boolean(Some(true)), None);
         let mut expressions: Vec<Expr> = plan.schema().iter().map(Expr::from).collect();
         expressions.push(there.alias(column.name.clone()));
-        scope.present.extend(relations.into_iter().map(|relation| (relation, column.clone())));
+        columns.for_each(|own| own.column.is_there = Some(column.clone()));
         LogicalPlanBuilder::from(plan)
             .project(expressions)
             .and_then(LogicalPlanBuilder::build)
@@ -472,51 +481,14 @@ impl Binder<'_> {
             ast::JoinConstraint::Using(names) => {
                 names.iter().filter_map(|name| parts_of(name).last().cloned()).collect()
             }
-            ast::JoinConstraint::Natural => {
-                let visible = |scope: &Scope| -> Vec<String> {
-                    let merged = scope.merged.iter().map(|merged| &merged.name);
-                    let columns = scope.columns.iter().filter(|column| column.sight == Sight::Everywhere);
-                    merged.chain(columns.map(|column| &column.output.name)).cloned().collect()
-                };
-                let others = visible(&right);
-                visible(&left).into_iter().filter(|name| others.contains(name)).collect()
-            }
+            ast::JoinConstraint::Natural => left.names_in_common(&right),
         };
         let (mut left, mut right) = (left, right);
         let mut condition: Option<Expr> = None;
         let mut merged = Vec::new();
         for name in names {
-            let side = |scope: &mut Scope, place: &str| -> Result<Typed> {
-                let known =
-                    scope.merged.iter().find(|other| other.name == name).map(|other| other.typed.clone());
-                let is_so_named = |column: &&mut ScopeColumn| {
-                    column.output.name == name && column.sight == Sight::Everywhere
-                };
-                let among = scope.columns.iter_mut().filter(is_so_named).count();
-                if among + usize::from(known.is_some()) > 1 {
-                    return Err(Error::new(
-                        SqlState(*b"42702"),
-                        format!("common column name \"{name}\" appears more than once in {place} table"),
-                    ));
-                }
-                let column = scope.columns.iter_mut().find(is_so_named);
-                match (known, column) {
-                    (Some(typed), _) => Ok(typed),
-                    (None, Some(column)) => {
-                        column.sight = Sight::OfRelation;
-                        Ok(column.output.typed())
-                    }
-                    (None, None) => Err(Error::new(
-                        SqlState::UNDEFINED_COLUMN,
-                        format!(
-                            "column \"{name}\" specified in USING clause does not exist in {place} table"
-                        ),
-                    )),
-                }
-            };
-            let (l, r) = (side(&mut left, "left")?, side(&mut right, "right")?);
-            left.merged.retain(|other| other.name != name);
-            right.merged.retain(|other| other.name != name);
+            let l = left.give_to_merged(&name, Side::Left)?;
+            let r = right.give_to_merged(&name, Side::Right)?;
             let common = self.common_of([&l, &r], "JOIN/USING")?;
             let equal = self.operator(l.clone(), "=", r.clone())?.expr;
             condition = Some(match condition {
@@ -533,13 +505,9 @@ impl Binder<'_> {
                 JoinType::Inner if l.sql_type != common && r.sql_type == common => r,
                 _ => self.coerce(l, &common)?,
             };
-            merged.push(Merged { name, typed: one, before: 0 });
+            merged.push((name, one));
         }
-        let mut scope = left.join(right);
-        // What was merged first stands first in `*`.
-        merged.append(&mut scope.merged);
-        scope.merged = merged;
-        Ok((scope, condition))
+        Ok((left.join_merged(right, merged), condition))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::from::{Item, column_names};
 use super::plan_part::spread;
-use super::scope::rename;
+use super::scope::{rename, scope_of};
 use super::{Binder, Flavor, Output, Scope, Typed, folded};
 use crate::failure::{inbound, unsupported};
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder};
@@ -224,17 +224,18 @@ impl Binder<'_> {
                 sql_type: *element,
                 flavor: Flavor::Plain,
                 origin: (0, 0),
+                is_there: None,
             });
             columns.push((column, array.expr));
         }
         if let Some(alias) = alias {
             rename(&mut outputs, &column_names(alias), &relation)?;
         }
-        let mut scope = Scope::of_relation(&relation, outputs);
         // The row of a function that gives values is the value itself.
-        if let [(column, _)] = columns.as_slice() {
-            scope.present.push((relation, column.clone()));
+        if let ([output], [(column, _)]) = (outputs.as_mut_slice(), columns.as_slice()) {
+            output.is_there = Some(column.clone());
         }
+        let scope = scope_of(&relation, outputs);
         let refers = columns.iter().any(|(_, expression)| !expression.column_refs().is_empty());
         if refers {
             return Ok(Item::Arrays { arrays: columns, scope });

@@ -1,7 +1,7 @@
 //! `GROUP BY`: keys, grouping sets, and what a query says of its groups.
 
-use super::scope::Selected;
-use super::{Binder, Sight, Typed};
+use super::scope::{Selected, has_column};
+use super::{Binder, Typed};
 use crate::failure::{inbound, no_aggregates_in, unsupported};
 use crate::functions::operator::perhaps;
 use crate::outer_reference::references;
@@ -128,9 +128,7 @@ impl Binder<'_> {
             ListItem::Name(name) => {
                 // A column goes before the list's name, the other way round than in ORDER BY.
                 let own = self.levels.last().map(|level| level.scope.clone()).unwrap_or_default();
-                let is_column =
-                    own.columns.iter().any(|c| c.output.name == name && c.sight == Sight::Everywhere)
-                        || own.merged.iter().any(|merged| merged.name == name);
+                let is_column = !own.candidates(std::slice::from_ref(&name)).is_empty();
                 let has_name = |entry: &Selected| entry.name == name;
                 let are_same = |one: &Selected, other: &Selected| one.typed.expr == other.typed.expr;
                 match is_column {
@@ -266,13 +264,13 @@ impl Binder<'_> {
         let scope = self.scope();
         for expr in &all {
             let asked = asked_within(expr);
-            let asked = asked.iter().filter(|column| scope.has_column(column));
+            let asked = asked.iter().filter(|column| has_column(&scope, column));
             let own = expr.column_refs().into_iter().map(|column| (column, false));
             for (column, is_within) in own.chain(asked.map(|column| (column, true))) {
                 if names.contains(column) || grouped.contains(column) || within.contains(column) {
                     continue;
                 }
-                let known = scope.columns.iter().find(|known| known.output.column == *column);
+                let known = scope.columns.iter().find(|known| known.column.column == *column);
                 let relation = known.map(|known| known.relation.clone()).unwrap_or_default();
                 let mut of_key = scope
                     .columns
@@ -280,11 +278,11 @@ impl Binder<'_> {
                     .filter(|other| other.relation == relation && other.is_key)
                     .peekable();
                 let follows =
-                    of_key.peek().is_some() && of_key.all(|other| grouped.contains(&other.output.column));
+                    of_key.peek().is_some() && of_key.all(|other| grouped.contains(&other.column.column));
                 let has_sets = keys.iter().any(|key| matches!(key, Expr::GroupingSet(_)));
                 if !follows || has_sets {
                     let name = match known {
-                        Some(known) => format!("\"{}.{}\"", relation, known.output.name),
+                        Some(known) => format!("\"{}.{}\"", relation, known.column.name),
                         None => format!("\"{}\"", column.name),
                     };
                     let message = match is_within {

@@ -46,8 +46,9 @@ mod subquery;
 mod wildcard;
 mod window;
 
+pub(super) use fabius_sql_meaning::analysis::Sight;
 pub(super) use operator::plain_binary;
-pub(super) use scope::{Flavor, Merged, Output, Scope, ScopeColumn, Sight, Typed};
+pub(super) use scope::{Flavor, Output, Scope, ScopeColumn, Typed};
 pub(super) use wildcard::Wildcard;
 
 use datafusion::common::Column;
@@ -132,9 +133,9 @@ impl Level {
 
     /// The type of a column that this query's rows have, or that queries within it see.
     fn type_of(&self, column: &Column) -> Option<&SqlType> {
-        let own = self.scope.columns.iter().find(|own| own.output.column == *column);
+        let own = self.scope.columns.iter().find(|own| own.column.column == *column);
         let within = || self.aggregates_within.iter().find(|(_, seen)| seen == column);
-        own.map(|own| &own.output.sql_type).or_else(|| within().map(|(typed, _)| &typed.sql_type))
+        own.map(|own| &own.column.sql_type).or_else(|| within().map(|(typed, _)| &typed.sql_type))
     }
 }
 

@@ -158,7 +158,7 @@ impl Binder<'_> {
                 let (plan, scope) = self.table(&path, None)?;
                 let seen =
                     scope.columns.into_iter().filter(|column| column.sight == super::Sight::Everywhere);
-                let columns = seen.map(|column| column.output).collect();
+                let columns = seen.map(|column| column.column).collect();
                 Ok(Relation { plan, columns })
             }
             _ => Err(unsupported("a writing statement inside of a query is not supported")),
@@ -311,6 +311,7 @@ impl Binder<'_> {
                 sql_type: SqlType::Int,
                 flavor: super::Flavor::Plain,
                 origin: (0, 0),
+                is_there: None,
             };
             Ok(Relation { plan, columns: vec![output] })
         };
@@ -413,6 +414,7 @@ impl Binder<'_> {
             sql_type: sql_type.clone(),
             flavor: super::Flavor::Plain,
             origin: (0, 0),
+            is_there: None,
         });
         let outputs = outputs.collect();
         self.renamed(plan, outputs, &types)

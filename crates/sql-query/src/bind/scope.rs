@@ -4,7 +4,7 @@ use super::Binder;
 use datafusion::common::Column;
 use datafusion::logical_expr::Expr;
 use datafusion::scalar::ScalarValue;
-use fabius_sql_meaning::analysis::{self, Named};
+use fabius_sql_meaning::analysis::{self, Merged, Named, Sight};
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_meaning::type_rules::Candidate;
 use fabius_value::{Error, Result, SqlState};
@@ -66,6 +66,8 @@ pub(crate) struct Output {
     pub(crate) sql_type: SqlType,
     pub(crate) flavor: Flavor,
     pub(crate) origin: (u32, u16),
+    /// A column that is null where an outer join has missed the row, if one may.
+    pub(crate) is_there: Option<Column>,
 }
 
 impl Output {
@@ -79,123 +81,34 @@ impl Output {
     }
 }
 
-/// Where a column is seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sight {
-    /// By its name, and in `*`.
-    Everywhere,
-    /// With its relation, and in `relation.*`: a join has merged it with another of its name.
-    OfRelation,
-    /// Where it is asked for by name with its relation: what the system keeps of a row.
-    OfSystem,
-}
+impl analysis::Column for Output {
+    type Value = Typed;
 
-/// A column by the names that SQL has for it.
-#[derive(Clone, Debug)]
-pub(crate) struct ScopeColumn {
-    /// The relation's alias or name.
-    pub(crate) relation: String,
-    /// The relation's schema, if it is a table without an alias.
-    pub(crate) schema: Option<String>,
-    pub(crate) output: Output,
-    pub(crate) sight: Sight,
-    /// Whether it is of the relation's primary key.
-    pub(crate) is_key: bool,
-}
+    fn name(&self) -> &str {
+        &self.name
+    }
 
-/// A column that a join made of two.
-#[derive(Clone, Debug)]
-pub(crate) struct Merged {
-    pub(crate) name: String,
-    pub(crate) typed: Typed,
-    /// The place of the column of the scope that it stands before in `*`.
-    pub(crate) before: usize,
+    fn value(&self) -> Typed {
+        self.typed()
+    }
 }
 
 /// The columns that an expression may name.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Scope {
-    pub(crate) columns: Vec<ScopeColumn>,
-    /// What `JOIN ... USING` made of columns with one name: named without a relation.
-    pub(crate) merged: Vec<Merged>,
-    /// Of relations whose rows an outer join may miss: a column that is null where it does.
-    pub(crate) present: Vec<(String, Column)>,
+pub(crate) type Scope = analysis::Scope<Output>;
+
+/// A column by the names that SQL has for it.
+pub(crate) type ScopeColumn = analysis::ScopeColumn<Output>;
+
+/// What a relation's columns are to expressions.
+pub(super) fn scope_of(relation: &str, outputs: Vec<Output>) -> Scope {
+    let columns = outputs.into_iter().map(|output| ScopeColumn::new(relation, output, Sight::Everywhere));
+    Scope { columns: columns.collect(), ..Scope::default() }
 }
 
-impl Scope {
-    pub(crate) fn of_relation(relation: &str, outputs: Vec<Output>) -> Scope {
-        let columns = outputs.into_iter().map(|output| ScopeColumn {
-            relation: relation.to_string(),
-            schema: None,
-            output,
-            sight: Sight::Everywhere,
-            is_key: false,
-        });
-        Scope { columns: columns.collect(), ..Scope::default() }
-    }
-
-    pub(crate) fn join(mut self, other: Scope) -> Scope {
-        let left = self.columns.len();
-        self.columns.extend(other.columns);
-        let merged = other.merged.into_iter();
-        self.merged.extend(merged.map(|merged| Merged { before: merged.before + left, ..merged }));
-        self.present.extend(other.present);
-        self
-    }
-
-    /// Whether a column of the plan is one of its own.
-    pub(crate) fn has_column(&self, column: &Column) -> bool {
-        let is_merged = |merged: &Merged| merged.typed.expr.column_refs().contains(column);
-        self.columns.iter().any(|own| own.output.column == *column) || self.merged.iter().any(is_merged)
-    }
-
-    /// Finds a column; `None` if there is none.
-    fn find(&self, path: &[String]) -> Result<Option<Typed>> {
-        let (relation, name) = match path {
-            [name] => (None, name),
-            [.., relation, name] => (Some(relation), name),
-            [] => return Ok(None),
-        };
-        if relation.is_none()
-            && let Some(merged) = self.merged.iter().find(|merged| merged.name == *name)
-        {
-            return Ok(Some(merged.typed.clone()));
-        }
-        let schema = if path.len() > 2 { path.get(path.len() - 3) } else { None };
-        let mut found = self.columns.iter().filter(|column| {
-            column.output.name == *name
-                && relation.map_or(column.sight == Sight::Everywhere, |relation| column.relation == *relation)
-                && schema.is_none_or(|schema| column.schema.as_ref().is_none_or(|own| own == schema))
-        });
-        let first = found.next();
-        if found.next().is_some() {
-            return Err(Error::new(SqlState(*b"42702"), format!("column reference \"{name}\" is ambiguous")));
-        }
-        let first = first.or_else(|| {
-            // The one system column that there is; `*` has it not.
-            let is_system = relation.is_none() && name == "tableoid";
-            self.columns.iter().find(|column| is_system && column.output.name == *name)
-        });
-        Ok(first.map(|column| column.output.typed()))
-    }
-
-    /// The columns of `*`, in order: each with the name of its relation, which a merged one has not, and its own.
-    pub(crate) fn shown(&self) -> Vec<(Option<&str>, &str, Typed)> {
-        let mut shown = Vec::with_capacity(self.columns.len());
-        for (at, column) in self.columns.iter().enumerate() {
-            let merged = self.merged.iter().filter(|merged| merged.before == at);
-            shown.extend(merged.map(|merged| (None, merged.name.as_str(), merged.typed.clone())));
-            if column.sight == Sight::Everywhere {
-                let (relation, output) = (column.relation.as_str(), &column.output);
-                shown.push((Some(relation), output.name.as_str(), output.typed()));
-            }
-        }
-        shown
-    }
-
-    pub(crate) fn has_relation(&self, relation: &str) -> bool {
-        self.columns.iter().any(|column| column.relation == relation)
-    }
+/// Whether a column of the plan is one of a scope's own.
+pub(super) fn has_column(scope: &Scope, column: &Column) -> bool {
+    let is_merged = |merged: &Merged<Typed>| merged.value.expr.column_refs().contains(column);
+    scope.columns.iter().any(|own| own.column.column == *column) || scope.merged.iter().any(is_merged)
 }
 
 impl Binder<'_> {
@@ -212,28 +125,37 @@ impl Binder<'_> {
         Ok(None)
     }
 
+    /// A relation's columns with their names; `None` if no relation of the name is in sight.
+    pub(super) fn columns_of(&self, schema: Option<&str>, relation: &str) -> Option<Vec<(String, Typed)>> {
+        let mut levels = self.levels.iter().rev().enumerate();
+        let (depth, level) = levels.find(|(_, level)| level.scope.has_relation(schema, relation))?;
+        let columns = level.scope.columns_of(schema, relation).map(|column| {
+            let typed = column.column.typed();
+            (column.column.name.clone(), if depth > 0 { outward(typed) } else { typed })
+        });
+        Some(columns.collect())
+    }
+
     /// What is null where a relation's row is missing, if it may be; an error if there is no such relation.
     pub(super) fn presence(&self, relation: &str) -> Result<Option<Typed>> {
-        let level =
-            self.levels.iter().rev().enumerate().find(|(_, level)| level.scope.has_relation(relation));
+        let mut levels = self.levels.iter().rev().enumerate();
+        let level = levels.find(|(_, level)| level.scope.has_relation(None, relation));
         let Some((depth, level)) = level else {
             return Err(Error::new(
                 SqlState::UNDEFINED_TABLE,
                 format!("missing FROM-clause entry for table \"{relation}\""),
             ));
         };
-        let present = level.scope.present.iter().find(|(known, _)| known == relation);
-        let typed = present.map(|(_, column)| Typed::new(Expr::Column(column.clone()), SqlType::Boolean));
+        let present =
+            level.scope.columns_of(None, relation).find_map(|column| column.column.is_there.clone());
+        let typed = present.map(|column| Typed::new(Expr::Column(column), SqlType::Boolean));
         Ok(if depth > 0 { typed.map(outward) } else { typed })
     }
 
     /// What is wrong with a name that no column has.
     pub(super) fn no_column(&self, path: &[String]) -> Error {
-        let columns = || self.levels.iter().flat_map(|level| &level.scope.columns);
-        analysis::no_column(path, |schema, relation| match schema {
-            None => self.levels.iter().any(|level| level.scope.has_relation(relation)),
-            Some(schema) => columns()
-                .any(|column| column.relation == relation && column.schema.as_deref() == Some(schema)),
+        analysis::no_column(path, |schema, relation| {
+            self.levels.iter().any(|level| level.scope.has_relation(schema, relation))
         })
     }
 }

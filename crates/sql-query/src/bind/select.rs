@@ -4,7 +4,7 @@ use super::plan_part::{apart, row_number};
 use super::scope::Selected;
 use super::wildcard::column;
 use super::window::{require_order, sort_of};
-use super::{Binder, Level, Output, Relation, Scope, ScopeColumn, Sight, Typed, folded, parts_of};
+use super::{Binder, Level, Output, Relation, Scope, Typed, folded, parts_of};
 use crate::failure::{inbound, unsupported};
 use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -42,7 +42,7 @@ impl Binder<'_> {
         self.has_whole_rows = has_whole_rows;
         let (mut plan, scope) = from?;
         let mut locked = self.locking.iter().filter_map(|(names, _)| names.as_ref()).flatten();
-        if let Some(name) = locked.find(|name| !scope.has_relation(name)) {
+        if let Some(name) = locked.find(|name| !scope.has_relation(None, name)) {
             let message = format!("relation \"{name}\" in FOR UPDATE clause not found in FROM clause");
             return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
         }
@@ -297,6 +297,7 @@ impl Binder<'_> {
                 sql_type: typed.sql_type,
                 flavor: typed.flavor,
                 origin: typed.origin,
+                is_there: None,
             });
         }
         let visible = expressions.len();
@@ -429,34 +430,17 @@ impl Binder<'_> {
                     options,
                 ) => {
                     plain_wildcard(options)?;
-                    let relation = parts_of(name).pop().unwrap_or_default();
-                    let mut found = false;
-                    let mut matching = Vec::new();
-                    for level in self.levels.iter().rev() {
-                        if level.scope.has_relation(&relation) {
-                            matching = level.scope.columns.clone();
-                            found = true;
-                            break;
-                        }
-                    }
-                    if !found {
-                        return Err(Error::new(
-                            SqlState::UNDEFINED_TABLE,
-                            format!("missing FROM-clause entry for table \"{relation}\""),
-                        ));
-                    }
-                    let own =
-                        |column: &ScopeColumn| column.relation == relation && column.sight != Sight::OfSystem;
+                    let mut path = parts_of(name);
+                    let relation = path.pop().unwrap_or_default();
+                    let columns = self.columns_of(path.last().map(String::as_str), &relation);
+                    let columns = columns.ok_or_else(|| {
+                        let message = format!("missing FROM-clause entry for table \"{relation}\"");
+                        Error::new(SqlState::UNDEFINED_TABLE, message)
+                    })?;
                     self.note_wildcard(options, || {
-                        let own = matching.iter().filter(|column| own(column));
-                        own.map(|of| column(Some(&of.relation), &of.output.name)).collect()
+                        columns.iter().map(|(name, _)| column(Some(&relation), name)).collect()
                     });
-                    for column in matching.into_iter().filter(own) {
-                        let path = [relation.clone(), column.output.name.clone()];
-                        if let Some(typed) = self.find_column(&path)? {
-                            selected.push(Selected::column(column.output.name, typed));
-                        }
-                    }
+                    selected.extend(columns.into_iter().map(|(name, typed)| Selected::column(name, typed)));
                 }
                 other => return Err(unsupported(format!("{other} in a select list is not supported"))),
             }

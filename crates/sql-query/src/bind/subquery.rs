@@ -15,9 +15,9 @@ use datafusion::logical_expr::expr::{AggregateFunction, Exists, InSubquery};
 use datafusion::logical_expr::utils::find_aggregate_exprs;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, when};
 use datafusion::scalar::ScalarValue;
-use fabius_sql_meaning::analysis::{Sense, row_of};
+use fabius_sql_meaning::analysis::{self, Sense};
 use fabius_sql_meaning::sql_type::SqlType;
-use fabius_value::{Error, Result, SqlState};
+use fabius_value::Result;
 use sqlparser::ast;
 use std::sync::Arc;
 
@@ -49,8 +49,8 @@ impl Binder<'_> {
             }
             is_apart = false;
             let own = self.fresh_column();
-            for of_scope in scope.columns.iter_mut().filter(|of_scope| of_scope.output.column == column) {
-                of_scope.output.column = own.clone();
+            for of_scope in scope.columns.iter_mut().filter(|of_scope| of_scope.column.column == column) {
+                of_scope.column.column = own.clone();
             }
             columns.push(Expr::Column(column).alias(own.name));
         }
@@ -109,17 +109,12 @@ impl Binder<'_> {
         not: bool,
         sense: Sense,
     ) -> Result<Typed> {
-        let values: Vec<Typed> = match row_of(expression) {
-            Some(row) => row.iter().map(|value| self.expression(value)).collect::<Result<_>>()?,
-            None => vec![self.expression(expression)?],
-        };
+        let values = analysis::operands(expression).iter();
+        let values: Vec<Typed> = values.map(|value| self.expression(value)).collect::<Result<_>>()?;
         // What is asked of its rows is a condition on its columns.
         self.is_relation = true;
         let relation = self.subquery(query)?;
-        if relation.columns.len() != values.len() {
-            let few = if relation.columns.len() > values.len() { "many" } else { "few" };
-            return Err(Error::new(SqlState::SYNTAX_ERROR, format!("subquery has too {few} columns")));
-        }
+        analysis::refuse_other_width(values.len(), relation.columns.len())?;
         let stands_by_itself = relation.plan.all_out_ref_exprs().is_empty();
         if let ([value], [column]) = (values.as_slice(), relation.columns.as_slice())
             && (stands_by_itself || (!not && sense != Sense::Value))
@@ -245,9 +240,7 @@ impl Binder<'_> {
     /// A subquery of one value.
     pub(super) fn scalar_subquery(&mut self, query: &ast::Query) -> Result<Typed> {
         let relation = self.subquery(query)?;
-        let [column] = relation.columns.as_slice() else {
-            return Err(Error::new(SqlState::SYNTAX_ERROR, "subquery must return only one column"));
-        };
+        let [column] = relation.columns.as_slice() else { return Err(analysis::only_one_column()) };
         let column = column.clone();
         // Without a row it is null, which the value itself may never be, or not any more once the plan is optimized.
         let field = relation.plan.schema().field_from_column(&column.column);
@@ -261,9 +254,7 @@ impl Binder<'_> {
     /// `ARRAY (SELECT ...)`.
     pub(super) fn array_subquery(&mut self, query: &ast::Query) -> Result<Typed> {
         let relation = self.subquery(query)?;
-        let [column] = relation.columns.as_slice() else {
-            return Err(Error::new(SqlState::SYNTAX_ERROR, "subquery must return only one column"));
-        };
+        let [column] = relation.columns.as_slice() else { return Err(analysis::only_one_column()) };
         let element = match &column.sql_type {
             SqlType::Unknown => SqlType::Text,
             other => other.clone(),

@@ -17,7 +17,7 @@ use fabius_sql_query as query;
 use fabius_sql_syntax::part;
 use fabius_sql_syntax::privilege::Privilege;
 use fabius_sql_syntax::tokens::Tokens;
-use fabius_value::{Error, Result, SqlState};
+use fabius_value::{Error, Result};
 use sqlparser::ast::{self, VisitMut, VisitorMut};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -237,12 +237,8 @@ impl WriteQuery {
         for (name, value) in assignments {
             let path: Vec<String> = name.0.iter().filter_map(|part| part.as_ident()).map(folded).collect();
             let name = path.first().cloned().unwrap_or_default();
-            let place = table.position(&name).filter(|_| path.len() == 1).ok_or_else(|| {
-                Error::new(
-                    SqlState::UNDEFINED_COLUMN,
-                    format!("column \"{name}\" of relation \"{}\" does not exist", table.name.name),
-                )
-            })?;
+            let place = table.position(&name).filter(|_| path.len() == 1);
+            let place = place.ok_or_else(|| table.no_column(&name))?;
             if table.columns[place].generated.is_some() {
                 // It follows from the others; that it is given DEFAULT was seen when the statement was bound.
                 continue;

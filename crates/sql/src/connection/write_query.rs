@@ -3,7 +3,7 @@
 use super::assigned::stored_types;
 use super::met_rows::MetRows;
 use fabius::Database;
-use fabius_sql_meaning::analysis;
+use fabius_sql_meaning::analysis::{self, InsertTargets};
 use fabius_sql_meaning::catalog::Relation;
 use fabius_sql_meaning::catalog::{Catalog, ObjectName, folded};
 use fabius_sql_meaning::conversion;
@@ -131,36 +131,12 @@ impl WriteQuery {
         let Some(source) = &insert.source else {
             return Err(Error::new(SqlState::NOT_SUPPORTED, "this form of INSERT is not supported"));
         };
-        let mut places: Vec<usize> =
-            (0..table.columns.len()).filter(|at| !table.columns[*at].is_hidden).collect();
-        if !insert.columns.is_empty() {
-            places.clear();
-            for name in &insert.columns {
-                let name = name.0.last().and_then(|part| part.as_ident()).map(folded).unwrap_or_default();
-                places.push(table.position(&name).ok_or_else(|| {
-                    Error::new(
-                        SqlState::UNDEFINED_COLUMN,
-                        format!("column \"{name}\" of relation \"{}\" does not exist", table.name.name),
-                    )
-                })?);
-            }
-        }
+        let mut targets = InsertTargets::of(table, &insert.columns).map_err(|(error, _)| error)?;
         let mut source = source.clone();
-        bind::type_items(&mut source.body, &places, table);
+        bind::type_items(&mut source.body, &targets.places, table);
         let query = query::plan(&source, catalog, types, session)?;
-        if query.columns.len() > places.len() {
-            return Err(Error::new(
-                SqlState::SYNTAX_ERROR,
-                "INSERT has more expressions than target columns",
-            ));
-        }
-        if query.columns.len() < places.len() && !insert.columns.is_empty() {
-            return Err(Error::new(
-                SqlState::SYNTAX_ERROR,
-                "INSERT has more target columns than expressions",
-            ));
-        }
-        places.truncate(query.columns.len());
+        targets.take(query.columns.len())?;
+        let places = targets.places;
         bind::refuse_given(places.iter().map(|place| &table.columns[*place]))?;
         let stored = stored_types(&query.columns, &places, table);
         let rows = RowsOf {

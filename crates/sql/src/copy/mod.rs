@@ -43,13 +43,7 @@ fn columns_of(table: &Table, given: &[String]) -> Result<Vec<String>> {
         return Ok(stored.map(|column| column.name.clone()).collect());
     }
     for (at, name) in given.iter().enumerate() {
-        if table.column(name).is_none() {
-            return Err(Error::new(
-                SqlState::UNDEFINED_COLUMN,
-                format!("column \"{name}\" of relation \"{}\" does not exist", table.name.name),
-            ));
-        }
-        if table.column(name).is_some_and(|column| column.generated.is_some()) {
+        if table.columns[table.place_of(name)?].generated.is_some() {
             return Err(Error::new(SqlState(*b"42P10"), format!("column \"{name}\" is a generated column"))
                 .with_detail("Generated columns cannot be used in COPY."));
         }

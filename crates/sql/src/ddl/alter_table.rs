@@ -1,6 +1,5 @@
 //! `ALTER TABLE`: a table's next form, and its rows brought over.
 
-use super::column_place;
 use super::create_table::{identity, read_options, refuse_incomparable};
 use super::generated::{mentions, refuse_change};
 use super::materialized_view::refuse_materialized;
@@ -139,7 +138,7 @@ impl Connection {
                         format!("column \"{new}\" of relation \"{}\" already exists", table.name.name),
                     ));
                 }
-                let place = column_place(table, &old)?;
+                let place = table.place_of(&old)?;
                 self.rename_column(table, place, &old, &new).await?;
                 let origin = filling.renamed.remove(&old).unwrap_or(old);
                 filling.renamed.insert(new, origin);
@@ -204,7 +203,7 @@ impl Connection {
     }
 
     pub(super) fn drop_column(&mut self, table: &mut Table, name: &str, cascade: bool) -> Result<()> {
-        column_place(table, name)?;
+        table.place_of(name)?;
         let catalog = self.catalog();
         let dependents: Vec<String> = catalog
             .tables
@@ -255,7 +254,7 @@ impl Connection {
             let is_written = key.written.is_some() && key.keys().chain(predicate).any(names_it);
             is_written || key.columns.iter().any(|column| hidden.contains(column))
         });
-        let place = column_place(table, name)?;
+        let place = table.place_of(name)?;
         let users: Vec<String> =
             super::generated::users(table, name).map(|column| column.name.clone()).collect();
         if let (Some(user), false) = (users.first(), cascade) {
@@ -338,7 +337,7 @@ impl Connection {
         change: &Change_,
         filling: &mut Filling,
     ) -> Result<()> {
-        let place = column_place(table, name)?;
+        let place = table.place_of(name)?;
         refuse_change(table, &table.columns[place], change)?;
         match change {
             Change_::SetNotNull => table.columns[place].nullable = false,
@@ -419,7 +418,7 @@ impl Connection {
         options: &SequenceOptions,
     ) -> Result<String> {
         let mut table = self.table_to_change(table).await?;
-        let place = column_place(&table, column)?;
+        let place = table.place_of(column)?;
         self.make_identity(&mut table, place, identity, options)?;
         self.put_table(table);
         Ok("ALTER TABLE".into())

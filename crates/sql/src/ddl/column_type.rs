@@ -3,8 +3,8 @@
 //! Where values are stored alike, or the storage converts them as SQL does, they are brought over as they are. Else
 //! the table gets a column beside the old one for a while, which an `UPDATE` fills.
 
+use super::not_supported;
 use super::storage::Filling;
-use super::{column_place, not_supported};
 use crate::connection::Connection;
 use fabius_sql_meaning::catalog::{Column, Table, folded};
 use fabius_sql_meaning::sql_type::SqlType;
@@ -53,7 +53,7 @@ impl Connection {
                 continue;
             };
             let name = folded(column_name);
-            let from = &table.columns[column_place(table, &name)?].sql_type;
+            let from = &table.columns[table.place_of(&name)?].sql_type;
             let to = self.catalog().type_of(data_type)?;
             if to.storage().is_none() {
                 return Err(not_supported(format!("a column of type {to}")));

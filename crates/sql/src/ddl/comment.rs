@@ -2,7 +2,7 @@
 
 use crate::connection::Connection;
 use fabius_sql_meaning::catalog::store::{Change, Object};
-use fabius_sql_meaning::catalog::{Oid, Table, extension, folded, parts};
+use fabius_sql_meaning::catalog::{Oid, Table, extension, folded, no_column, parts};
 use fabius_sql_meaning::pg_catalog;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_syntax::command::RoleName;
@@ -23,21 +23,17 @@ impl Connection {
             "COLUMN" => {
                 let (of, column) = within(name);
                 let catalog = self.catalog();
-                let missing = |of: &str| {
-                    let message = format!("column \"{column}\" of relation \"{of}\" does not exist");
-                    Error::new(SqlState::UNDEFINED_COLUMN, message)
-                };
-                let found = match catalog.find_view(&of)? {
+                let (oid, place) = match catalog.find_view(&of)? {
                     Some(view) => {
                         let place = view.columns.iter().position(|(name, _)| *name == column);
-                        (view.oid, place.ok_or_else(|| missing(&view.name.name))?)
+                        (view.oid, place.ok_or_else(|| no_column(&view.name, &column))?)
                     }
                     None => {
                         let table = catalog.table(&of)?;
-                        (table.oid, table.position(&column).ok_or_else(|| missing(&table.name.name))?)
+                        (table.oid, table.place_of(&column)?)
                     }
                 };
-                (found.0, found.1 as u16 + 1)
+                (oid, place as u16 + 1)
             }
             "DATABASE" => match self.database().known_database(&parts(name)?.1) {
                 Some(database) if database == self.within() => (database, 0),

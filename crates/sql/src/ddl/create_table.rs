@@ -448,31 +448,7 @@ impl Connection {
                 format!("column \"{column}\" referenced in foreign key constraint does not exist"),
             ));
         }
-        let catalog = self.catalog();
-        let is_self = catalog::parts(&key.foreign_table)
-            .map(|(schema, name)| {
-                name == table.name.name
-                    && schema.is_none_or(|schema| schema == table.name.schema)
-                    && catalog
-                        .find_table(&key.foreign_table)
-                        .ok()
-                        .flatten()
-                        .is_none_or(|found| found.oid == table.oid)
-            })
-            .unwrap_or_default();
-        let parent = match is_self {
-            true => table.clone(),
-            false => {
-                let found = catalog.table(&key.foreign_table)?.clone();
-                if found.materialized.is_some() {
-                    let message = format!("referenced relation \"{}\" is not a table", found.name.name);
-                    return Err(Error::new(SqlState(*b"42809"), message));
-                }
-                catalog.require(&Relation::Table(&found), Privilege::References)?;
-                self.lock_all(&[LockKey::Relation(found.oid)], LockMode::AccessShare).await?;
-                (*found).clone()
-            }
-        };
+        let parent = self.referenced_table(table, &key.foreign_table).await?;
         let parent_columns: Vec<String> = match (key.referred_columns.as_slice(), &parent.primary_key) {
             ([], Some(primary)) => primary.columns.clone(),
             ([], None) => {
@@ -530,6 +506,30 @@ impl Connection {
             deferral: deferral(key.characteristics.as_ref())?,
         });
         Ok(())
+    }
+
+    /// The table that a foreign key of `table` refers to by `name`: `table` itself, as far as it is built, or another,
+    /// which is locked so that it stays.
+    async fn referenced_table(&mut self, table: &Table, name: &ast::ObjectName) -> Result<Table> {
+        let catalog = self.catalog();
+        let is_self = catalog::parts(name)
+            .map(|(schema, referenced)| {
+                referenced == table.name.name
+                    && schema.is_none_or(|schema| schema == table.name.schema)
+                    && catalog.find_table(name).ok().flatten().is_none_or(|found| found.oid == table.oid)
+            })
+            .unwrap_or_default();
+        if is_self {
+            return Ok(table.clone());
+        }
+        let found = catalog.table(name)?.clone();
+        if found.materialized.is_some() {
+            let message = format!("referenced relation \"{}\" is not a table", found.name.name);
+            return Err(Error::new(SqlState(*b"42809"), message));
+        }
+        catalog.require(&Relation::Table(&found), Privilege::References)?;
+        self.lock_all(&[LockKey::Relation(found.oid)], LockMode::AccessShare).await?;
+        Ok((*found).clone())
     }
 }
 

@@ -447,18 +447,6 @@ impl Connection {
     }
 }
 
-/// A column that has to be there.
-fn column_place(table: &Table, name: &str) -> Result<usize> {
-    table.position(name).ok_or_else(|| no_column(name, table))
-}
-
-fn no_column(column: &str, table: &Table) -> Error {
-    Error::new(
-        SqlState::UNDEFINED_COLUMN,
-        format!("column \"{column}\" of relation \"{}\" does not exist", table.name.name),
-    )
-}
-
 /// A name that no relation of the schema has: `base`, or with a number behind it.
 fn free_name(catalog: &Catalog, schema: &str, taken: &[&str], base: &str) -> String {
     let most = fabius_value::limit::NAME_BYTES - 4;

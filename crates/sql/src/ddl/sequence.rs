@@ -113,7 +113,7 @@ impl Connection {
                 let mut of = owner.clone();
                 let column = of.0.pop().and_then(|part| part.as_ident().map(folded)).unwrap_or_default();
                 let table = self.catalog().table(&of)?.clone();
-                super::column_place(&table, &column)?;
+                table.place_of(&column)?;
                 sequence.owner = Some((table.name.clone(), column));
             }
         }

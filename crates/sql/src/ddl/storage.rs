@@ -26,7 +26,7 @@ fn stored(table: &Table, name: &str) -> Result<(DataType, bool)> {
     if name == ROW_NUMBER {
         return Ok((DataType::BigInt, false));
     }
-    let column = table.column(name).ok_or_else(|| super::no_column(name, table))?;
+    let column = table.column(name).ok_or_else(|| table.no_column(name))?;
     let data_type = column
         .sql_type
         .storage()
@@ -156,7 +156,7 @@ impl Connection {
                 let _ = write!(steps, " n{at} = n{at} + 1 ");
                 format!("n{at}")
             } else {
-                return Err(super::no_column(old, before));
+                return Err(before.no_column(old));
             };
             values.push(format!("{}: {value}", quoted(name)));
         }
