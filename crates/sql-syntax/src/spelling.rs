@@ -8,6 +8,7 @@
 //! | `FOR UPDATE SKIP LOCKED LIMIT 1` | `LIMIT 1 FOR UPDATE SKIP LOCKED` |
 //! | `FOR UPDATE OF a, b NOWAIT` | `FOR UPDATE OF a NOWAIT FOR UPDATE OF b NOWAIT` |
 //! | `FETCH FIRST (1 + 1) ROWS ONLY` | `LIMIT (1 + 1)` |
+//! | `FETCH FIRST (1 + 1) ROWS WITH TIES` | `LIMIT (1 + 1) FETCH FIRST NULL ROWS WITH TIES` |
 //! | `a OPERATOR(pg_catalog.=) b` | `a = b`: operators of the system have no other names |
 //! | `FROM ONLY t`, `UPDATE ONLY t` | `FROM t`, `UPDATE t`: there is no inheritance |
 //! | `ROW (a, b)` | `(a, b)` |
@@ -371,18 +372,24 @@ fn one_for_each(tokens: &mut Vec<TokenWithSpan>, of: usize) {
     }
 }
 
-/// Writes `FETCH FIRST (...) ROWS ONLY` at a place as `LIMIT (...)`.
+/// Writes `FETCH FIRST (...) ROWS ONLY` at a place as `LIMIT (...)`, and `WITH TIES` with a `FETCH` behind it.
 fn limit_of_fetch(tokens: &mut Vec<TokenWithSpan>, at: usize) {
     let is_fetch = words(tokens, at, &["FETCH", "FIRST"]) || words(tokens, at, &["FETCH", "NEXT"]);
     if !is_fetch || !is(tokens, at + 2, &Token::LParen) {
         return;
     }
     let Some(close) = closing(tokens, at + 2) else { return };
-    if words(tokens, close + 1, &["ROWS", "ONLY"]) || words(tokens, close + 1, &["ROW", "ONLY"]) {
+    let ends_in =
+        |end: &[&str]| ["ROW", "ROWS"].iter().any(|rows| words(tokens, close + 1, &[&[*rows], end].concat()));
+    if ends_in(&["WITH", "TIES"]) {
+        put(tokens, close + 1, read("FETCH FIRST NULL"));
+    } else if ends_in(&["ONLY"]) {
         remove(tokens, close + 1, 2);
-        remove(tokens, at, 2);
-        put(tokens, at, read("LIMIT"));
+    } else {
+        return;
     }
+    remove(tokens, at, 2);
+    put(tokens, at, read("LIMIT"));
 }
 
 /// The end of what begins at a place: of its parentheses, or of the statement.
@@ -581,7 +588,10 @@ mod tests {
             "SELECT 1 LIMIT 1 FOR SHARE OF a NOWAIT FOR SHARE OF b . c NOWAIT"
         );
         assert_eq!(respelled("OFFSET 2 ROWS FETCH NEXT (1 + 1) ROWS ONLY"), "OFFSET 2 ROWS LIMIT ( 1 + 1 )");
-        assert_eq!(respelled("FETCH FIRST (2) ROWS WITH TIES"), "FETCH FIRST ( 2 ) ROWS WITH TIES");
+        assert_eq!(
+            respelled("FETCH FIRST (2) ROWS WITH TIES"),
+            "LIMIT ( 2 ) FETCH FIRST NULL ROWS WITH TIES"
+        );
         assert_eq!(respelled("trim(leading from x)"), "trim ( leading ' ' from x )");
         assert_eq!(respelled("UPDATE ONLY t"), "UPDATE t");
         assert_eq!(respelled("a = ANY (((SELECT 1)))"), "a = ANY ( SELECT 1 )");

@@ -4,6 +4,7 @@ use super::back_end::{BackEnd, Like, Many, Sense};
 use super::function::function;
 use super::operator::truth;
 use super::row_value::{compared, is_null_of_row, row_of};
+use super::select_list::no_relation;
 use super::{cast, chain, function_form, operator};
 use crate::catalog::folded;
 use crate::interval;
@@ -153,10 +154,7 @@ pub fn no_column(path: &[String], sees: impl Fn(Option<&str>, &str) -> bool) -> 
             SqlState::UNDEFINED_TABLE,
             format!("invalid reference to FROM-clause entry for table \"{relation}\""),
         ),
-        _ => Error::new(
-            SqlState::UNDEFINED_TABLE,
-            format!("missing FROM-clause entry for table \"{relation}\""),
-        ),
+        _ => no_relation(relation),
     }
 }
 

@@ -15,6 +15,8 @@
 //! | [`function_form`] | functions in words of their own: `EXTRACT (year FROM ...)` |
 //! | [`list_item`] | what items of `ORDER BY`, `GROUP BY`, `DISTINCT ON` stand for |
 //! | [`named`] | object identifiers that show as names |
+//! | [`row_window`] | `LIMIT`, `OFFSET` and `FETCH` |
+//! | [`select_list`] | what entries of a list are, and what `*` stands for |
 //! | [`row_value`] | row values: `(a, b) < (c, d)` |
 //! | [`scope`] | names of columns: relations, joins, `USING` |
 //! | [`written_call`] | calls with their clauses, and which functions are of many rows |
@@ -32,7 +34,9 @@ mod list_item;
 mod named;
 mod operator;
 mod row_value;
+mod row_window;
 mod scope;
+mod select_list;
 mod subquery;
 mod written_call;
 mod written_table;
@@ -45,7 +49,9 @@ pub use list_item::{ListItem, list_item, place_of_name};
 pub use named::Named;
 pub use operator::{condition, infix, prefix, resolved, truth};
 pub use row_value::row_of;
+pub use row_window::{RowCount, RowWindow, row_count};
 pub use scope::{Column, Merged, Scope, ScopeColumn, Side, Sight};
+pub use select_list::{Entry, all_columns, no_relation};
 pub use subquery::{only_one_column, operands, refuse_other_width};
 pub use written_call::{Called, WrittenCall};
 pub use written_table::{InsertTargets, needs_of_delete, needs_of_insert, needs_of_update};

@@ -10,14 +10,15 @@ use super::stop::{Bind, Place, Stop, beyond};
 use super::tree;
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::{ColumnDefinition, Expression};
-use fabius_sql_meaning::analysis::{Column, ListItem, list_item};
+use fabius_sql_meaning::analysis::{
+    Column, Entry, ListItem, RowCount, RowWindow, all_columns, list_item, no_relation, row_count,
+};
 use fabius_sql_meaning::catalog::{column_path, folded};
 use fabius_sql_meaning::column_name;
 use fabius_sql_meaning::output::OutputColumn;
-use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_syntax::tokens::Tokens;
 use fabius_sql_syntax::written::{written, written_ident};
-use fabius_value::DataType;
+use fabius_value::{DataType, SqlState};
 use sqlparser::ast::{self, Expr, SelectItem, SetExpr};
 
 /// Whether `*` or `t.*` is among the items of a list.
@@ -83,39 +84,22 @@ impl<'a> Binder<'a> {
     }
 
     fn window(&mut self, query: &ast::Query) -> Bind<Window> {
-        let (mut limit, mut offset) = (None, None);
-        match &query.limit_clause {
-            None => {}
-            Some(ast::LimitClause::LimitOffset { limit: most, offset: first, limit_by })
-                if limit_by.is_empty() =>
-            {
-                limit = most.as_ref();
-                offset = first.as_ref().map(|first| &first.value);
-            }
-            Some(_) => return beyond("a LIMIT of this form"),
+        let window = RowWindow::of(query)?;
+        if window.with_ties {
+            return beyond("FETCH ... WITH TIES");
         }
-        let one = Expr::value(ast::Value::Number("1".into(), false));
-        if let Some(fetch) = &query.fetch {
-            if fetch.with_ties || fetch.percent || limit.is_some() {
-                return beyond("FETCH of this form");
-            }
-            limit = Some(fetch.quantity.as_ref().unwrap_or(&one));
-        }
-        let mut count = |expression: Option<&Expr>| -> Bind<Option<Expression>> {
-            let Some(expression) = expression else { return Ok(None) };
-            if matches!(expression, Expr::Identifier(name) if folded(name) == "all") {
-                return Ok(None);
-            }
-            let bound = self.operand(expression)?;
+        let mut count = |count: Option<&Expr>, clause: RowCount| -> Bind<Option<Expression>> {
+            let Some(count) = count else { return Ok(None) };
+            let bound = row_count(self, count, clause)?;
             if bound.is_null() {
                 return Ok(None);
             }
-            let bound = self.assigned(bound, &SqlType::BigInt)?;
+            let bound = self.settle(bound)?;
             let bound = self.named(bound, "limit")?;
             Ok(Some(bound.expression))
         };
-        let limit = count(limit)?;
-        Ok(Window { limit, offset: count(offset)? })
+        let limit = count(window.limit.as_ref(), RowCount::Limit)?;
+        Ok(Window { limit, offset: count(window.offset.as_ref(), RowCount::Offset)? })
     }
 
     fn select(
@@ -244,12 +228,12 @@ impl<'a> Binder<'a> {
 
     /// Negative counts are refused before anything is read.
     fn check_window(&mut self, window: &Window) {
-        let counts = [(&window.limit, "LIMIT", b"2201W"), (&window.offset, "OFFSET", b"2201X")];
-        for (count, word, state) in counts {
+        for (count, clause) in [(&window.limit, RowCount::Limit), (&window.offset, RowCount::Offset)] {
             let Some(count) = count else { continue };
             let at_least = tree::binary(Op::GreaterEqual, count.clone(), tree::integer(0));
             let holds = tree::call("coalesce", vec![at_least, tree::boolean(true)]);
-            self.emit(tree::require(holds, state, format!("{word} must not be negative"), None));
+            let SqlState(state) = clause.state_of_negative();
+            self.emit(tree::require(holds, &state, clause.is_negative(), None));
         }
     }
 
@@ -400,59 +384,31 @@ impl<'a> Binder<'a> {
     pub(super) fn items(&mut self, items: &[SelectItem]) -> Bind<(Vec<OutputColumn>, Vec<Bound>)> {
         let (mut columns, mut values) = (Vec::new(), Vec::new());
         for item in items {
-            match item {
-                SelectItem::UnnamedExpr(expression) => {
+            match Entry::of(item)? {
+                Entry::Computed(name, expression) => {
                     let value = self.expression(expression, None)?;
-                    columns.push(output(column_name::of(expression), &value));
+                    columns.push(output(name, &value));
                     values.push(value);
                 }
-                SelectItem::ExprWithAlias { expr, alias } => {
-                    let value = self.expression(expr, None)?;
-                    columns.push(output(folded(alias), &value));
-                    values.push(value);
-                }
-                SelectItem::Wildcard(options) => {
-                    if !is_plain(options) {
-                        return beyond("a wildcard with options");
-                    }
+                Entry::All(_) => {
                     let scope = self.scope().clone();
-                    if scope.relations.is_empty() {
-                        return self.fail(
-                            b"42601",
-                            "SELECT * with no tables specified is not valid",
-                            Place::none(),
-                        );
-                    }
-                    for (_, name, at) in scope.names.shown() {
+                    for (_, name, at) in all_columns(&scope.names)? {
                         let value = self.settled_column(&scope, at)?;
                         columns.push(output(name.to_string(), &value));
                         values.push(value);
                     }
                 }
-                SelectItem::QualifiedWildcard(
-                    ast::SelectItemQualifiedWildcardKind::ObjectName(name),
-                    options,
-                ) => {
-                    if !is_plain(options) {
-                        return beyond("a wildcard with options");
+                Entry::AllOf { schema, relation, name, .. } => {
+                    let (schema, scope) = (schema.as_deref(), self.scope().clone());
+                    if !scope.names.has_relation(schema, &relation) {
+                        return Err(self.error(no_relation(&relation), Place::of(name)));
                     }
-                    let path = super::binder::path(name)?;
-                    let [schema @ .., wanted] = path.as_slice() else {
-                        return beyond("a wildcard of nothing");
-                    };
-                    let schema = schema.last().map(String::as_str);
-                    let scope = self.scope().clone();
-                    if !scope.names.has_relation(schema, wanted) {
-                        let message = format!("missing FROM-clause entry for table \"{wanted}\"");
-                        return self.fail(b"42P01", message, Place::of(name));
-                    }
-                    for column in scope.names.columns_of(schema, wanted) {
+                    for column in scope.names.columns_of(schema, &relation) {
                         let value = self.settled_column(&scope, column.column.value())?;
                         columns.push(output(column.column.name().to_string(), &value));
                         values.push(value);
                     }
                 }
-                _ => return beyond("a result column of this form"),
             }
         }
         if columns.is_empty() {
@@ -487,14 +443,6 @@ pub(super) struct Collected {
     pub(super) list: String,
     pub(super) fields: Vec<ColumnDefinition>,
     pub(super) columns: Vec<OutputColumn>,
-}
-
-fn is_plain(options: &ast::WildcardAdditionalOptions) -> bool {
-    options.opt_ilike.is_none()
-        && options.opt_exclude.is_none()
-        && options.opt_except.is_none()
-        && options.opt_replace.is_none()
-        && options.opt_rename.is_none()
 }
 
 fn output(name: String, value: &Bound) -> OutputColumn {

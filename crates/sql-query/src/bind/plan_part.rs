@@ -4,9 +4,10 @@ use crate::failure::inbound;
 use datafusion::common::{Column, NullHandling, UnnestOptions};
 use datafusion::logical_expr::expr::{Sort, WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::{
-    Expr, LogicalPlan, LogicalPlanBuilder, WindowFrame, WindowFunctionDefinition,
+    Expr, LogicalPlan, LogicalPlanBuilder, WindowFrame, WindowFunctionDefinition, WindowUDF,
 };
 use fabius_value::Result;
+use std::sync::Arc;
 
 /// Adds arrays to a plan and makes a row of each element; several arrays go in step. `keep` keeps rows whose array is
 /// empty or null.
@@ -37,8 +38,12 @@ pub(super) fn apart(plan: LogicalPlan) -> Result<LogicalPlan> {
 
 /// `row_number()` over a partition.
 pub(super) fn row_number(partition_by: Vec<Expr>, order_by: Vec<Sort>) -> Expr {
+    over_window(datafusion::functions_window::row_number::row_number_udwf(), partition_by, order_by)
+}
+
+/// A function without arguments over a partition.
+pub(super) fn over_window(function: Arc<WindowUDF>, partition_by: Vec<Expr>, order_by: Vec<Sort>) -> Expr {
     let window_frame = WindowFrame::new(None);
-    let function = datafusion::functions_window::row_number::row_number_udwf();
     Expr::WindowFunction(Box::new(WindowFunction {
         fun: WindowFunctionDefinition::WindowUDF(function),
         params: WindowFunctionParams {

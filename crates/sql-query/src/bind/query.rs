@@ -1,25 +1,36 @@
 //! Queries: `WITH`, set operations, `VALUES`, `ORDER BY`, `LIMIT`.
 
-use super::plan_part::MOST;
+use super::operator::plain_binary;
+use super::plan_part::{MOST, over_window};
 use super::scope::rename;
 use super::window::sort_of;
 use super::{Binder, Common, Level, Output, Relation, Typed, folded};
 use crate::arrow_column::arrow_type;
 use crate::extent::{self, Extent};
 use crate::failure::{inbound, unsupported};
-use datafusion::arrow::datatypes::{Field, Schema};
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::common::Column;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::provider_as_source;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
-use fabius_sql_meaning::analysis::{ListItem, list_item, place_of_name};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Operator, cast, lit};
+use fabius_sql_meaning::analysis::{ListItem, RowCount, RowWindow, list_item, place_of_name, row_count};
 use fabius_sql_meaning::output::RowLock;
 use fabius_sql_meaning::sql_type::{QUOTIENT, SqlType};
 use fabius_sql_meaning::type_rules::{self, looks_different};
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 use std::sync::Arc;
+
+/// Which of a query's rows are kept.
+struct Window {
+    /// How many are left out first.
+    skip: Option<Expr>,
+    /// How many are kept then.
+    fetch: Option<Expr>,
+    /// With those that sort as the last of them does.
+    with_ties: bool,
+}
 
 impl Binder<'_> {
     /// A query.
@@ -59,7 +70,7 @@ impl Binder<'_> {
             let names = named.map(|name| name.into_iter().collect());
             self.locking.push((names, RowLock::of(clause)?));
         }
-        let limit = self.limits(query)?;
+        let window = self.row_window(query)?;
         let no_keys = Vec::new();
         let keys = match query.order_by.as_ref().map(|order| &order.kind) {
             None => &no_keys,
@@ -83,7 +94,10 @@ impl Binder<'_> {
         };
         self.locking = outer_locking;
         let relation = relation?;
-        let (skip, fetch) = limit;
+        let Window { skip, fetch, with_ties } = window;
+        if let (Some(fetch), true) = (&fetch, with_ties) {
+            return tied(relation, skip, fetch.clone());
+        }
         if skip.is_none() && fetch.is_none() {
             return Ok(relation);
         }
@@ -96,50 +110,28 @@ impl Binder<'_> {
         Ok(Relation { plan, ..relation })
     }
 
-    fn limits(&mut self, query: &ast::Query) -> Result<(Option<Expr>, Option<Expr>)> {
-        let (mut limit, mut offset) = (None, None);
-        match &query.limit_clause {
-            None => {}
-            Some(ast::LimitClause::LimitOffset { limit: most, offset: skip, limit_by }) => {
-                if !limit_by.is_empty() {
-                    return Err(unsupported("LIMIT BY is not supported"));
+    /// Which of a query's rows are kept.
+    fn row_window(&mut self, query: &ast::Query) -> Result<Window> {
+        let window = RowWindow::of(query)?;
+        let mut count = |count: Option<&ast::Expr>, clause: RowCount| -> Result<Option<Expr>> {
+            let Some(count) = count else { return Ok(None) };
+            let typed = row_count(self, count, clause)?;
+            super::call::refuse_sets([&typed.expr], clause.word())?;
+            match &typed.expr {
+                Expr::Literal(value, _) if value.is_null() => Ok(None),
+                Expr::Literal(datafusion::scalar::ScalarValue::Int64(Some(value)), _) if *value < 0 => {
+                    Err(Error::new(clause.state_of_negative(), clause.is_negative()))
                 }
-                limit = most.as_ref();
-                offset = skip.as_ref().map(|offset| &offset.value);
+                _ => Ok(Some(typed.expr)),
             }
-            Some(ast::LimitClause::OffsetCommaLimit { .. }) => {
-                return Err(Error::new(SqlState::SYNTAX_ERROR, "LIMIT #,# syntax is not supported")
-                    .with_hint("Use separate LIMIT and OFFSET clauses."));
-            }
+        };
+        let fetch = count(window.limit.as_ref(), RowCount::Limit)?;
+        if window.with_ties && fetch.is_none() {
+            let message = "row count cannot be null in FETCH FIRST ... WITH TIES clause";
+            return Err(Error::new(RowCount::Limit.state_of_negative(), message));
         }
-        let one = ast::Expr::value(ast::Value::Number("1".into(), false));
-        if let Some(fetch) = &query.fetch {
-            if fetch.with_ties || fetch.percent {
-                return Err(unsupported("FETCH ... WITH TIES is not supported"));
-            }
-            limit = Some(fetch.quantity.as_ref().unwrap_or(&one));
-        }
-        let mut count =
-            |expression: Option<&ast::Expr>, place: &str, code: &[u8; 5]| -> Result<Option<Expr>> {
-                let Some(expression) = expression else { return Ok(None) };
-                if matches!(expression, ast::Expr::Identifier(name) if name.value.eq_ignore_ascii_case("all"))
-                {
-                    return Ok(None);
-                }
-                let typed = self.expression(expression)?;
-                super::call::refuse_sets([&typed.expr], place)?;
-                let typed = self.cast(typed, &SqlType::BigInt)?;
-                match &typed.expr {
-                    Expr::Literal(value, _) if value.is_null() => Ok(None),
-                    Expr::Literal(datafusion::scalar::ScalarValue::Int64(Some(value)), _) if *value < 0 => {
-                        Err(Error::new(SqlState(*code), format!("{place} must not be negative")))
-                    }
-                    _ => Ok(Some(typed.expr)),
-                }
-            };
-        let limit = count(limit, "LIMIT", b"2201W")?;
-        let offset = count(offset, "OFFSET", b"2201X")?;
-        Ok((offset, limit))
+        let skip = count(window.offset.as_ref(), RowCount::Offset)?;
+        Ok(Window { skip, fetch, with_ties: window.with_ties })
     }
 
     fn set_expression(&mut self, body: &ast::SetExpr) -> Result<Relation> {
@@ -557,6 +549,31 @@ impl Binder<'_> {
         extent::refuse_nodes(self.named_nodes)?;
         Ok(Some(common.relation.clone()))
     }
+}
+
+/// The rows of a window and those that sort as its last one does. Their ranks are those of its rows at most: a rank is
+/// the place of the first row that sorts as another does.
+fn tied(relation: Relation, skip: Option<Expr>, fetch: Expr) -> Result<Relation> {
+    let sort = match &relation.plan {
+        LogicalPlan::Projection(shown) => &*shown.input,
+        plan => plan,
+    };
+    let LogicalPlan::Sort(sort) = sort else { return Err(unsupported("WITH TIES of rows in this order")) };
+    let rank = over_window(datafusion::functions_window::rank::rank_udwf(), Vec::new(), sort.expr.clone());
+    let place = Expr::Column(Column::new_unqualified(rank.schema_name().to_string()));
+    let place = cast(place, DataType::Int64);
+    let last = skip.clone().map_or(fetch.clone(), |skip| plain_binary(skip, Operator::Plus, fetch));
+    let columns: Vec<Expr> =
+        relation.columns.iter().map(|output| Expr::Column(output.column.clone())).collect();
+    let plan = LogicalPlanBuilder::from((*sort.input).clone())
+        .window([rank])
+        .and_then(|builder| builder.filter(plain_binary(place, Operator::LtEq, last)))
+        .and_then(|builder| builder.sort(sort.expr.clone()))
+        .and_then(|builder| builder.limit_by_expr(skip, Some(lit(MOST as i64))))
+        .and_then(|builder| builder.project(columns))
+        .and_then(LogicalPlanBuilder::build)
+        .map_err(inbound)?;
+    Ok(Relation { plan, ..relation })
 }
 
 /// A relation whose columns have these names in its plan.

@@ -4,7 +4,7 @@ use super::Binder;
 use datafusion::common::Column;
 use datafusion::logical_expr::Expr;
 use datafusion::scalar::ScalarValue;
-use fabius_sql_meaning::analysis::{self, Merged, Named, Sight};
+use fabius_sql_meaning::analysis::{self, Merged, Named, Sight, no_relation};
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_meaning::type_rules::Candidate;
 use fabius_value::{Error, Result, SqlState};
@@ -141,10 +141,7 @@ impl Binder<'_> {
         let mut levels = self.levels.iter().rev().enumerate();
         let level = levels.find(|(_, level)| level.scope.has_relation(None, relation));
         let Some((depth, level)) = level else {
-            return Err(Error::new(
-                SqlState::UNDEFINED_TABLE,
-                format!("missing FROM-clause entry for table \"{relation}\""),
-            ));
+            return Err(no_relation(relation));
         };
         let present =
             level.scope.columns_of(None, relation).find_map(|column| column.column.is_there.clone());

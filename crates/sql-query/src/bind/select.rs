@@ -13,8 +13,9 @@ use datafusion::logical_expr::utils::{
     conjunction, find_window_exprs, split_conjunction, split_conjunction_owned,
 };
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
-use fabius_sql_meaning::analysis::{self, ListItem, Sense, list_item, place_of_name};
-use fabius_sql_meaning::column_name;
+use fabius_sql_meaning::analysis::{
+    self, Entry, ListItem, Sense, all_columns, list_item, no_relation, place_of_name,
+};
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
@@ -401,48 +402,26 @@ impl Binder<'_> {
     fn list(&mut self, items: &[ast::SelectItem]) -> Result<Vec<Selected>> {
         let mut selected = Vec::with_capacity(items.len());
         for item in items {
-            match item {
-                ast::SelectItem::UnnamedExpr(expression) => {
-                    selected.push(self.entry(column_name::of(expression), expression)?);
-                }
-                ast::SelectItem::ExprWithAlias { expr, alias } => {
-                    selected.push(self.entry(folded(alias), expr)?);
-                }
-                ast::SelectItem::Wildcard(options) => {
-                    plain_wildcard(options)?;
+            match Entry::of(item)? {
+                Entry::Computed(name, expression) => selected.push(self.entry(name, expression)?),
+                Entry::All(wildcard) => {
                     let scope = self.scope();
-                    if scope.columns.is_empty() {
-                        return Err(Error::new(
-                            SqlState::SYNTAX_ERROR,
-                            "SELECT * with no tables specified is not valid",
-                        ));
-                    }
-                    let shown = scope.shown();
-                    self.note_wildcard(options, || {
+                    let shown = all_columns(&scope)?;
+                    self.note_wildcard(wildcard, || {
                         shown.iter().map(|(relation, name, _)| column(*relation, name)).collect()
                     });
                     let columns = shown.into_iter();
                     selected
                         .extend(columns.map(|(_, name, typed)| Selected::column(name.to_string(), typed)));
                 }
-                ast::SelectItem::QualifiedWildcard(
-                    ast::SelectItemQualifiedWildcardKind::ObjectName(name),
-                    options,
-                ) => {
-                    plain_wildcard(options)?;
-                    let mut path = parts_of(name);
-                    let relation = path.pop().unwrap_or_default();
-                    let columns = self.columns_of(path.last().map(String::as_str), &relation);
-                    let columns = columns.ok_or_else(|| {
-                        let message = format!("missing FROM-clause entry for table \"{relation}\"");
-                        Error::new(SqlState::UNDEFINED_TABLE, message)
-                    })?;
-                    self.note_wildcard(options, || {
+                Entry::AllOf { schema, relation, wildcard, .. } => {
+                    let columns = self.columns_of(schema.as_deref(), &relation);
+                    let columns = columns.ok_or_else(|| no_relation(&relation))?;
+                    self.note_wildcard(wildcard, || {
                         columns.iter().map(|(name, _)| column(Some(&relation), name)).collect()
                     });
                     selected.extend(columns.into_iter().map(|(name, typed)| Selected::column(name, typed)));
                 }
-                other => return Err(unsupported(format!("{other} in a select list is not supported"))),
             }
         }
         Ok(selected)
@@ -603,13 +582,6 @@ fn replace(expr: &mut Expr, computed: &[Expr]) -> Result<()> {
         })
     });
     *expr = changed.map_err(inbound)?.data;
-    Ok(())
-}
-
-fn plain_wildcard(options: &ast::WildcardAdditionalOptions) -> Result<()> {
-    if options.opt_exclude.is_some() || options.opt_except.is_some() || options.opt_replace.is_some() {
-        return Err(unsupported("options of * are not supported"));
-    }
     Ok(())
 }
 

@@ -101,7 +101,7 @@ impl AdvisoryLocks {
 impl Connection {
     /// Before a query is run: what it takes from here on is its own.
     pub(super) fn begin_taking(&self) {
-        let mut locks = self.facts.advisory.lock();
+        let mut locks = self.session.facts.advisory.lock();
         locks.taken.clear();
         locks.wanted = None;
     }
@@ -111,30 +111,30 @@ impl Connection {
     /// # Errors
     /// `55P03`, `40P01`.
     pub(super) async fn wait_for_advisory(&mut self) -> Result<bool> {
-        let (table, owner) = (&self.database.locks, self.process);
+        let (table, owner) = (&self.database.locks, self.session.process);
         let lock = {
-            let mut locks = self.facts.advisory.lock();
+            let mut locks = self.session.facts.advisory.lock();
             let Some(lock) = locks.wanted.take() else { return Ok(false) };
             for taken in std::mem::take(&mut locks.taken) {
                 locks.give_back(table, owner, taken);
             }
             lock
         };
-        let patience = self.settings.lock_timeout().map_or(Patience::Unbounded, Patience::For);
+        let patience = self.session.settings.lock_timeout().map_or(Patience::Unbounded, Patience::For);
         table.acquire(owner, &LockKey::Advisory(lock.key), lock.mode(), patience).await?;
-        self.facts.advisory.lock().in_hand = Some(lock);
+        self.session.facts.advisory.lock().in_hand = Some(lock);
         Ok(true)
     }
 
     /// After a query: a lock that was waited for and not taken is free again.
     pub(super) fn end_taking(&self) {
-        let mut locks = self.facts.advisory.lock();
+        let mut locks = self.session.facts.advisory.lock();
         locks.taken.clear();
         if let Some(lock) = locks.in_hand.take() {
-            locks.let_go(&self.database.locks, self.process, lock);
+            locks.let_go(&self.database.locks, self.session.process, lock);
         }
-        if self.transaction.is_none() {
-            locks.give_back_all(&self.database.locks, self.process, true);
+        if self.transaction.is_idle() {
+            locks.give_back_all(&self.database.locks, self.session.process, true);
         }
     }
 }

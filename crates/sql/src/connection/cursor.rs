@@ -52,14 +52,14 @@ impl Connection {
     pub fn columns_of<'c>(&'c self, prepared: &'c Prepared) -> Option<&'c [OutputColumn]> {
         match &*prepared.command {
             Command::Fetch { name, is_move: false, .. } => self.cursor_columns(name),
-            Command::Execute { name, .. } => self.prepared.get(name)?.columns.as_deref(),
+            Command::Execute { name, .. } => self.session.prepared.get(name)?.columns.as_deref(),
             _ => prepared.columns.as_deref(),
         }
     }
 
     /// The columns of a cursor: clients may describe it as the portal that it is in PostgreSQL.
     pub fn cursor_columns(&self, name: &str) -> Option<&[OutputColumn]> {
-        self.cursors.get(name).map(|cursor| cursor.columns.as_slice())
+        self.session.cursors.get(name).map(|cursor| cursor.columns.as_slice())
     }
 
     /// `DECLARE`, with what was written for it, and its query's parameters by their types and values.
@@ -70,17 +70,17 @@ impl Connection {
         (types, parameters): (&[SqlType], &[Value]),
     ) -> Result<Response> {
         let Declaration { name, is_held, scroll, query } = declaration;
-        if !is_held && self.transaction.is_none() {
+        if !is_held && self.transaction.is_idle() {
             return Err(Error::new(
                 SqlState(*b"25P01"),
                 "DECLARE CURSOR can only be used in transaction blocks",
             ));
         }
-        if self.cursors.contains_key(name) {
+        if self.session.cursors.contains_key(name) {
             return Err(Error::new(SqlState(*b"42P03"), format!("cursor \"{name}\" already exists")));
         }
         let prepared = Box::pin(self.prepare(query, types)).await?;
-        if self.transaction.is_none() {
+        if self.transaction.is_idle() {
             self.stand_less().await?;
         }
         match Box::pin(self.execute(&prepared, parameters)).await? {
@@ -94,11 +94,11 @@ impl Connection {
                     is_whole: false,
                     at: 0,
                     is_held,
-                    is_inside: self.transaction.is_some(),
+                    is_inside: !self.transaction.is_idle(),
                     scroll,
                     _listed: self.list_cursor(name, written, is_held, scroll),
                 };
-                self.cursors.insert(name.to_string(), cursor);
+                self.session.cursors.insert(name.to_string(), cursor);
                 Ok(Response::Done { tag: "DECLARE CURSOR".into() })
             }
             _ => Err(Error::new(SqlState(*b"42601"), "a cursor is of a query")),
@@ -108,8 +108,8 @@ impl Connection {
     /// Makes room for one more cursor that stands at a moment of its own.
     async fn stand_less(&mut self) -> Result<()> {
         let standing = |cursor: &&mut Cursor| !cursor.is_inside && !cursor.is_whole;
-        if self.cursors.values_mut().filter(standing).count() >= STANDING_MAX
-            && let Some(cursor) = self.cursors.values_mut().find(standing)
+        if self.session.cursors.values_mut().filter(standing).count() >= STANDING_MAX
+            && let Some(cursor) = self.session.cursors.values_mut().find(standing)
         {
             cursor.come(usize::MAX).await?;
         }
@@ -119,7 +119,7 @@ impl Connection {
     /// `FETCH`, `MOVE`
     pub(super) async fn fetch(&mut self, name: &str, step: Step, is_move: bool) -> Result<Response> {
         let holding = self.holding();
-        let cursor = self.cursors.get_mut(name).ok_or_else(|| no_cursor(name))?;
+        let cursor = self.session.cursors.get_mut(name).ok_or_else(|| no_cursor(name))?;
         let mut found = HeldRows::new(holding);
         let passed = cursor.take(step, (!is_move).then_some(&mut found)).await?;
         if is_move {
@@ -132,11 +132,11 @@ impl Connection {
     pub(super) fn close(&mut self, name: Option<&str>) -> Result<Response> {
         let tag = match name {
             None => {
-                self.cursors.clear();
+                self.session.cursors.clear();
                 "CLOSE CURSOR ALL"
             }
             Some(name) => {
-                self.cursors.remove(name).ok_or_else(|| no_cursor(name))?;
+                self.session.cursors.remove(name).ok_or_else(|| no_cursor(name))?;
                 "CLOSE CURSOR"
             }
         };
@@ -145,7 +145,7 @@ impl Connection {
 
     /// Before a commit: what cursors that outlive the transaction have still to read of it.
     pub(super) async fn complete_cursors(&mut self) -> Result<()> {
-        for cursor in self.cursors.values_mut().filter(|cursor| cursor.is_held && cursor.is_inside) {
+        for cursor in self.session.cursors.values_mut().filter(|cursor| cursor.is_held && cursor.is_inside) {
             cursor.come(usize::MAX).await?;
         }
         Ok(())
@@ -153,7 +153,7 @@ impl Connection {
 
     /// A transaction has ended: so have its cursors, but for those `WITH HOLD` if it was committed.
     pub(super) fn end_cursors(&mut self, is_committed: bool) {
-        self.cursors.retain(|_, cursor| is_committed && cursor.is_held);
+        self.session.cursors.retain(|_, cursor| is_committed && cursor.is_held);
     }
 }
 
@@ -315,7 +315,7 @@ mod tests {
             run_counting(&mut connection, &declare).await;
             run_counting(&mut connection, &format!("DELETE FROM t WHERE a = {}", number + 1)).await;
         }
-        let standing = connection.cursors.values().filter(|cursor| !cursor.is_whole).count();
+        let standing = connection.session.cursors.values().filter(|cursor| !cursor.is_whole).count();
         assert_eq!(standing, STANDING_MAX);
         for number in 0..STANDING_MAX + 4 {
             assert_eq!(

@@ -5,7 +5,7 @@
 //! SET CONSTRAINTS ... IMMEDIATE, COMMIT    what is doubtful is looked up once more
 //! ```
 
-use super::{Connection, OpenTransaction};
+use super::Connection;
 use fabius_sql_meaning::catalog::{
     Catalog, ConstraintId, ForeignKey, ReferentialAction, Table, Until, parts,
 };
@@ -76,8 +76,8 @@ impl Connection {
         names: Option<&[ast::ObjectName]>,
         is_deferred: bool,
     ) -> Result<()> {
-        if self.transaction.is_none() {
-            self.warn(b"25P01", "SET CONSTRAINTS can only be used in transaction blocks");
+        if self.transaction.is_idle() {
+            self.session.warn(b"25P01", "SET CONSTRAINTS can only be used in transaction blocks");
             return Ok(());
         }
         let catalog = self.catalog();
@@ -88,16 +88,16 @@ impl Connection {
         if !is_deferred {
             self.settle_doubts(|id| named.as_ref().is_none_or(|named| named.contains(id))).await?;
         }
-        if let Some(open) = &mut self.transaction {
+        if let Some(open) = self.transaction.get_mut() {
             open.constraint_modes.set(named, is_deferred);
         }
-        self.catalog = None;
+        self.session.forget_catalog();
         Ok(())
     }
 
     /// Keeps what a program has given back as doubtful until its transaction ends.
     pub(super) fn keep_doubts(&mut self, catalog: &Catalog, lowered: &Lowered, lists: Vec<Value>) {
-        let Some(open) = &mut self.transaction else { return };
+        let Some(open) = self.transaction.get_mut() else { return };
         for (doubtful, list) in lowered.doubtful.iter().zip(lists) {
             let (Value::List(rows), Some(table)) = (list, catalog.tables.get(&doubtful.table)) else {
                 continue;
@@ -112,15 +112,15 @@ impl Connection {
     }
 
     pub(super) fn has_doubts(&self) -> bool {
-        self.transaction.as_ref().is_some_and(|open| !open.doubts.is_empty())
+        self.transaction.get().is_some_and(|open| !open.doubts.is_empty())
     }
 
     /// Lets references wait until [`Connection::end_postponing`]. Does nothing within a statement in which some do.
     pub(super) fn postpone(&mut self, references: BTreeSet<ConstraintId>) -> bool {
-        let open = self.transaction.as_mut().filter(|open| open.constraint_modes.postponed.is_empty());
+        let open = self.transaction.get_mut().filter(|open| open.constraint_modes.postponed.is_empty());
         let Some(open) = open.filter(|_| !references.is_empty()) else { return false };
         open.constraint_modes.postponed = references;
-        self.catalog = None;
+        self.session.forget_catalog();
         true
     }
 
@@ -129,9 +129,9 @@ impl Connection {
     /// # Errors
     /// `23503`, and whatever changing the rows gives that refer to others.
     pub(super) async fn end_postponing(&mut self, have_run: bool) -> Result<()> {
-        let Some(open) = &mut self.transaction else { return Ok(()) };
+        let Some(open) = self.transaction.get_mut() else { return Ok(()) };
         let postponed = std::mem::take(&mut open.constraint_modes.postponed);
-        self.catalog = None;
+        self.session.forget_catalog();
         if !have_run || open.doubts.is_empty() {
             return Ok(());
         }
@@ -143,7 +143,7 @@ impl Connection {
                 .and_then(|table| Some((table, table.foreign_keys.iter().find(|key| key.name == *name)?)));
             let Some((table, key)) = key else { continue };
             let is_it = |doubt: &mut Doubt| doubt.constraint.0 == *oid && doubt.constraint.1 == *name;
-            let Some(open) = &mut self.transaction else { return Ok(()) };
+            let Some(open) = self.transaction.get_mut() else { return Ok(()) };
             acting.extend(
                 open.doubts
                     .extract_if(.., |doubt| is_it(doubt) && doubt.action(key).is_some())
@@ -153,7 +153,7 @@ impl Connection {
         for (table, key, doubt) in acting {
             Box::pin(self.act(&table, &key, &doubt)).await?;
         }
-        let modes = self.transaction.as_ref().map(|open| open.constraint_modes.clone()).unwrap_or_default();
+        let modes = self.transaction.get().map(|open| open.constraint_modes.clone()).unwrap_or_default();
         self.settle_doubts(|id| postponed.contains(id) && !modes.defers(&catalog, id)).await
     }
 
@@ -189,7 +189,7 @@ impl Connection {
     /// # Errors
     /// `23503`
     pub(super) async fn settle_doubts(&mut self, which: impl Fn(&ConstraintId) -> bool) -> Result<()> {
-        let Some(open) = self.transaction.as_mut().filter(|open| !open.doubts.is_empty()) else {
+        let Some(open) = self.transaction.get_mut().filter(|open| !open.doubts.is_empty()) else {
             return Ok(());
         };
         let (doubts, rest) = open.doubts.drain(..).partition(|doubt: &Doubt| which(&doubt.constraint));
@@ -293,8 +293,8 @@ impl Connection {
     /// Whether an error of a statement by itself is about a constraint that transactions check when they end.
     pub(super) fn is_of_deferred(&mut self, error: &Error) -> bool {
         let constraint = error.place().and_then(|place| place.constraint.clone());
-        let Some(constraint) = constraint.filter(|_| self.transaction.is_none()) else { return false };
-        let is_keyed = self.settings.idempotency_key().is_some();
+        let Some(constraint) = constraint.filter(|_| self.transaction.is_idle()) else { return false };
+        let is_keyed = self.session.settings.idempotency_key().is_some();
         !is_keyed
             && self
                 .catalog()
@@ -308,7 +308,7 @@ impl Connection {
     /// # Errors
     /// `55006`
     pub(crate) fn refuse_doubtful(&self, table: &Table) -> Result<()> {
-        let doubts = self.transaction.iter().flat_map(|open: &OpenTransaction| &open.doubts);
+        let doubts = self.transaction.get().into_iter().flat_map(|open| &open.doubts);
         match doubts.into_iter().any(|doubt| doubt.constraint.0 == table.oid) {
             true => Err(Error::new(
                 SqlState(*b"55006"),

@@ -6,7 +6,7 @@ use super::plan_cache::TEXT_BYTES;
 use super::prepared::Prepared;
 use super::result::rows_response;
 use super::stance::Stance;
-use super::{Connection, Manner, Response};
+use super::{Connection, Response};
 use fabius_sql_meaning::catalog::Catalog;
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::sql_type::SqlType;
@@ -43,14 +43,14 @@ impl Connection {
     async fn come_up_to_date(&mut self, text: &str) -> Result<()> {
         if is_about_settings(text) {
             // It may be about what is read from here on.
-            self.is_up_to_date = false;
+            self.session.is_up_to_date = false;
             return Ok(());
         }
-        let has_run = self.transaction.as_ref().is_some_and(|open| open.has_run);
-        if !self.is_up_to_date {
-            self.database.come_up_to_date(has_run || self.settings.reads_snapshot()).await?;
+        let has_run = self.has_run();
+        if !self.session.is_up_to_date {
+            self.database.come_up_to_date(has_run || self.session.settings.reads_snapshot()).await?;
             // Behind the transaction's end, the same message may ask for the newest.
-            self.is_up_to_date = !has_run;
+            self.session.is_up_to_date = !has_run;
         }
         Ok(())
     }
@@ -60,7 +60,7 @@ impl Connection {
         let catalog = self.catalog();
         let is_failed = self.refuse_if_failed().is_err();
         // A plan reads literals as the session does that has made it.
-        let is_usual = self.settings.style().is_usual();
+        let is_usual = self.session.settings.style().is_usual();
         let is_looked_for = is_usual && !is_failed;
         let plans = &self.database.plans;
         if let Some(found) = plans.get(catalog.version, types, text).filter(|_| is_looked_for) {
@@ -73,7 +73,7 @@ impl Connection {
         {
             return Ok(found);
         }
-        let command = Arc::new(planning::read(&self.memory, text, syntax::parse).await?);
+        let command = Arc::new(planning::read(&self.session.memory, text, syntax::parse).await?);
         if !ends_transaction(&command) {
             self.refuse_if_failed()?;
         }
@@ -115,10 +115,10 @@ impl Connection {
             }
             // What is not there yet may be once it runs.
             Command::Execute { name, .. } => {
-                other(self.prepared.get(name).and_then(|prepared| prepared.columns.clone()))
+                other(self.session.prepared.get(name).and_then(|prepared| prepared.columns.clone()))
             }
             Command::Fetch { name, is_move: false, .. } => {
-                other(self.cursors.get(name).map(|cursor| cursor.columns.clone()))
+                other(self.session.cursors.get(name).map(|cursor| cursor.columns.clone()))
             }
             Command::Declare { text, .. } if text.contains('$') => {
                 let query = Box::pin(self.prepare(text, given)).await?;
@@ -168,7 +168,7 @@ impl Connection {
         }
         let (database, catalog, command) = (database.clone(), catalog.clone(), command.clone());
         let (text, form, given) = (text.to_string(), form.cloned(), given.to_vec());
-        planning::apart(&self.memory, move || {
+        planning::apart(&self.session.memory, move || {
             Plan::of_command(&database, &catalog, &command, (&text, form.as_ref()), &given, &session)
         })
         .await
@@ -179,19 +179,16 @@ impl Connection {
     /// # Errors
     /// Why it failed; in a transaction, that has then failed too.
     pub async fn execute(&mut self, prepared: &Arc<Prepared>, parameters: &[Value]) -> Result<Response> {
-        let begun_us = self.transaction.as_ref().map(|open| open.began_us);
-        self.presence.begin(prepared, super::clock::now_us(), begun_us);
+        let begun_us = self.transaction.get().map(|open| open.began_us);
+        self.session.presence.begin(prepared, super::clock::now_us(), begun_us);
         self.come_up_to_date(prepared.text()).await?;
         if !ends_transaction(&prepared.command) {
             self.refuse_if_failed()?;
         }
-        // One that was given up may have left it as it was within.
-        self.manner = Manner::default();
-        self.requirement = None;
-        if self.transaction.is_none() {
-            self.stance = Stance::now(&self.database).await?;
+        self.execution.begin();
+        if self.transaction.is_idle() {
+            self.execution.stance = Stance::now(&self.database).await?;
         }
-        self.has_committed = false;
         let outcome = self.dispatch(prepared, parameters).await;
         self.release_statement_locks();
         if outcome.is_err() {
@@ -212,7 +209,7 @@ impl Connection {
                 if Connection::is_of_rows(&prepared.command) {
                     return self.answer(prepared, parameters).await;
                 }
-                let (patience, memory) = (self.recall.clone(), self.memory.clone());
+                let (patience, memory) = (self.session.recall.clone(), self.session.memory.clone());
                 let define = Box::pin(self.define_sql(statement, &prepared.text));
                 planning::here(patience, &memory, prepared.is_long(), define).await
             }
@@ -235,7 +232,7 @@ impl Connection {
             | Command::ChangeDatabase { .. }
             | Command::CreateExtension(..)
             | Command::DropExtension { .. } => {
-                let (patience, memory) = (self.recall.clone(), self.memory.clone());
+                let (patience, memory) = (self.session.recall.clone(), self.session.memory.clone());
                 let define = Box::pin(self.define_command(&prepared.command, &prepared.text));
                 planning::here(patience, &memory, prepared.is_long(), define).await
             }
@@ -294,7 +291,7 @@ impl Connection {
             }
             None => {
                 let own = self.transaction_settings();
-                let rows = self.settings.all().into_iter();
+                let rows = self.session.settings.all().into_iter();
                 let rows = rows.map(|(name, value, _, description)| {
                     let of_transaction = own.iter().find(|(known, _)| *known == name);
                     let value = of_transaction.map_or(value, |(_, value)| value.clone());
@@ -310,18 +307,18 @@ impl Connection {
     fn shown(&self, name: &str) -> Result<String> {
         let lower = name.to_lowercase();
         let of_transaction = self.transaction_settings().into_iter().find(|(known, _)| *known == lower);
-        of_transaction.map_or_else(|| self.settings.show(name), |(_, value)| Ok(value))
+        of_transaction.map_or_else(|| self.session.settings.show(name), |(_, value)| Ok(value))
     }
 
     /// The settings that are the transaction's own. Outside of one they are what the next begins with.
     pub(super) fn transaction_settings(&self) -> Vec<(&'static str, String)> {
         let switch = |on: bool| if on { "on".to_string() } else { "off".to_string() };
-        let open = self.transaction.as_ref();
-        let usual = |name| self.settings.get(name).unwrap_or_default();
+        let open = self.transaction.get();
+        let usual = |name| self.session.settings.get(name).unwrap_or_default();
         let isolation = open.and_then(|open| open.characteristics.isolation).map(str::to_string);
         let deferrable = open.and_then(|open| open.characteristics.is_deferrable).map(switch);
         let roles = self.database.roles();
-        let is_superuser = roles.is_superuser(self.role_among(&roles));
+        let is_superuser = roles.is_superuser(self.session.role_among(&roles));
         vec![
             ("transaction_isolation", isolation.unwrap_or_else(|| usual("default_transaction_isolation"))),
             (

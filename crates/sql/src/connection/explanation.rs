@@ -250,7 +250,9 @@ impl Connection {
                 let program = program.for_nulls(self.database.database(), catalog, &nulls)?;
                 of_program(&program, catalog, &self.database.database().definitions().catalog, verbose)?
             }
-            Body::Query(query) => (of_operators(&query.explain(parameters, &self.memory).await?), Vec::new()),
+            Body::Query(query) => {
+                (of_operators(&query.explain(parameters, &self.session.memory).await?), Vec::new())
+            }
             Body::WriteQuery(write) => {
                 let what = match write.tag {
                     "UPDATE" => "Update",
@@ -260,7 +262,7 @@ impl Connection {
                 let mut root = Step::new(format!("{what} on {}", write.table.name));
                 root.facts
                     .push(("Phase", "the rows are found first, then written in one transaction".into()));
-                root.parts.push(of_operators(&write.query.explain(parameters, &self.memory).await?));
+                root.parts.push(of_operators(&write.query.explain(parameters, &self.session.memory).await?));
                 (root, Vec::new())
             }
             Body::WithWrites(all) => {

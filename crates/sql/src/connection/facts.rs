@@ -1,8 +1,8 @@
 //! What functions and catalog relations ask about a session.
 
 use super::advisory::AdvisoryLocks;
-use super::identity::Login;
 use super::listed::Listed;
+use super::login::Login;
 use super::sql_database::Perspective;
 use super::sql_database::SqlDatabase;
 use crate::lock::{LockKey, owner_of};

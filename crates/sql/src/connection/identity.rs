@@ -1,10 +1,11 @@
-//! Who a session is: the role that it logged in as, and the one whose privileges count (`SET ROLE`, `SET SESSION
+//! Who a session is: the role of the session, and the one whose privileges count (`SET ROLE`, `SET SESSION
 //! AUTHORIZATION`).
 
 use super::Connection;
+use super::session::Session;
 use super::sql_database::{Perspective, SqlDatabase};
 use fabius_sql_meaning::catalog::Oid;
-use fabius_sql_meaning::catalog::role::{BOOTSTRAP, POSTGRES, PUBLIC, Role, Roles};
+use fabius_sql_meaning::catalog::role::{BOOTSTRAP, PUBLIC, Role, Roles};
 use fabius_sql_syntax::command::RoleName;
 use fabius_sql_syntax::privilege::{Class, Privilege};
 use fabius_value::{Error, Result, SqlState};
@@ -12,36 +13,6 @@ use std::sync::Arc;
 
 /// A role that there is not: that of sessions whose role is gone.
 const NOBODY: Oid = Oid::MAX;
-
-/// Who a session is.
-#[derive(Clone, Debug)]
-pub(crate) struct Login {
-    /// What the client called itself.
-    pub user: String,
-    /// The role of that name; the [superuser of the beginning](BOOTSTRAP) if there is none.
-    pub role: Oid,
-}
-
-impl Login {
-    pub(super) fn of(user: &str, roles: &Roles) -> Login {
-        Login { user: user.to_string(), role: roles.named(user).map_or(BOOTSTRAP, |role| role.oid) }
-    }
-
-    /// What the superuser of the beginning is called.
-    pub(crate) fn superuser(&self) -> &str {
-        if self.role == BOOTSTRAP { &self.user } else { POSTGRES }
-    }
-
-    /// The role of a name.
-    pub(super) fn find(&self, name: &str, roles: &Roles) -> Option<Oid> {
-        roles.find(name, self.superuser())
-    }
-
-    /// What a role is called.
-    pub(super) fn name(&self, role: Oid, roles: &Roles) -> String {
-        roles.name(role, self.superuser())
-    }
-}
 
 /// `role "x" does not exist`
 pub(crate) fn no_role(name: &str) -> Error {
@@ -86,7 +57,7 @@ impl SqlDatabase {
     }
 }
 
-impl Connection {
+impl Session {
     /// The role of the session: as whom it logged in, or what `SET SESSION AUTHORIZATION` says.
     pub(crate) fn session_role(&self, roles: &Roles) -> Oid {
         let login = &self.login;
@@ -105,12 +76,14 @@ impl Connection {
         }
     }
 
-    /// As [`Connection::role_among`], with all superusers as one: they see the same.
+    /// As [`Session::role_among`], with all superusers as one: they see the same.
     pub(super) fn seen_as(&self, roles: &Roles) -> Oid {
         let role = self.role_among(roles);
         if roles.is_superuser(role) { BOOTSTRAP } else { role }
     }
+}
 
+impl Connection {
     /// Roles as this session sees them.
     pub(crate) fn roles(&mut self) -> Arc<Roles> {
         self.catalog().roles.clone()
@@ -119,13 +92,13 @@ impl Connection {
     /// The role whose privileges count, who owns what is made.
     pub(crate) fn current_role(&mut self) -> Oid {
         let roles = self.roles();
-        self.role_among(&roles)
+        self.session.role_among(&roles)
     }
 
     /// What a role is called.
     pub(crate) fn role_name(&mut self, role: Oid) -> String {
         let roles = self.roles();
-        self.login.name(role, &roles)
+        self.session.login.name(role, &roles)
     }
 
     /// The role that a statement names.
@@ -135,9 +108,9 @@ impl Connection {
     pub(crate) fn named_role(&mut self, name: &RoleName) -> Result<Oid> {
         let roles = self.roles();
         match name {
-            RoleName::Named(name) => self.login.find(name, &roles).ok_or_else(|| no_role(name)),
-            RoleName::Current => Ok(self.role_among(&roles)),
-            RoleName::Session => Ok(self.session_role(&roles)),
+            RoleName::Named(name) => self.session.login.find(name, &roles).ok_or_else(|| no_role(name)),
+            RoleName::Current => Ok(self.session.role_among(&roles)),
+            RoleName::Session => Ok(self.session.session_role(&roles)),
             RoleName::Public => Err(no_role("public")),
         }
     }
@@ -168,7 +141,7 @@ impl Connection {
             }
             None => Err(Error::new(
                 SqlState::NOT_SUPPORTED,
-                format!("role \"{}\" is not one of the database's", self.login.superuser()),
+                format!("role \"{}\" is not one of the database's", self.session.login.superuser()),
             )
             .with_detail(
                 "The server lets in who is no role as a superuser, by its file of users or as anyone.",
@@ -183,16 +156,19 @@ impl Connection {
     /// `22023` for a role that there is not, `42501` for one that it may not be.
     pub(super) fn check_becoming(&mut self, setting: &str, name: &str) -> Result<()> {
         let roles = self.roles();
-        let Some(wanted) =
-            self.login.find(name, &roles).or((name == self.login.user).then_some(self.login.role))
+        let Some(wanted) = self
+            .session
+            .login
+            .find(name, &roles)
+            .or((name == self.session.login.user).then_some(self.session.login.role))
         else {
             return Err(Error::new(SqlState(*b"22023"), format!("role \"{name}\" does not exist")));
         };
         let (may, what) = match setting {
-            "role" => (roles.is_member(self.session_role(&roles), wanted), "role"),
+            "role" => (roles.is_member(self.session.session_role(&roles), wanted), "role"),
             _ => {
-                let is_same = wanted == self.login.role;
-                (is_same || roles.is_superuser(self.login.role), "session authorization")
+                let is_same = wanted == self.session.login.role;
+                (is_same || roles.is_superuser(self.session.login.role), "session authorization")
             }
         };
         match may {

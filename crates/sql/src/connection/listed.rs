@@ -60,7 +60,7 @@ impl Listed {
 impl Connection {
     /// Lists a prepared statement; whether it is one of SQL, or of the protocol.
     pub fn list_statement(&self, name: &str, text: &str, types: &[SqlType], is_of_sql: bool) -> Listing {
-        self.facts.listed.put(Entry::Statement(ListedStatement {
+        self.session.facts.listed.put(Entry::Statement(ListedStatement {
             name: name.to_string(),
             text: text.to_string(),
             since_us: super::clock::now_us(),
@@ -70,7 +70,7 @@ impl Connection {
     }
 
     pub(super) fn list_cursor(&self, name: &str, text: &str, is_held: bool, scroll: Scroll) -> Listing {
-        self.facts.listed.put(Entry::Cursor(ListedCursor {
+        self.session.facts.listed.put(Entry::Cursor(ListedCursor {
             name: name.to_string(),
             text: text.to_string(),
             is_held,

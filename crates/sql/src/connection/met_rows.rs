@@ -236,10 +236,10 @@ impl Connection {
             row.push(Value::BigInt(i64::try_from(place).unwrap_or(i64::MAX)));
             proposed.push(row)?;
         }
-        let before = self.given.clone();
-        self.given.insert(met.number, proposed);
+        let before = self.execution.given.clone();
+        self.execution.given.insert(met.number, proposed);
         let found = self.rows_of(&met.query, parameters).await;
-        self.given = before;
+        self.execution.given = before;
         let width = met.types.len() - 1;
         let style = self.text_style();
         let given = |row: &Vec<Value>| row.first().and_then(Value::as_integer);

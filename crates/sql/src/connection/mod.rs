@@ -23,9 +23,11 @@
 //! | `skip_locked` | `SKIP LOCKED` |
 //! | `stance` | what statements stand on in a cluster: the lead of this node, or the state |
 //! | `transaction` | begin, commit, roll back, savepoints |
+//! | `session`, `execution` | what a client has for as long as it stays; what a statement has while it runs |
 //! | `session_command` | settings, prepared statements, locks and the like by SQL |
 //! | `session_function` | functions that are about the session: `currval`, `setval`, `fabius.outcome` |
 //! | `advisory` | numbers that clients lock |
+//! | `login`, `identity` | as whom a client logged in; whose privileges count |
 //! | `presence` | what a connection is doing, as others see it |
 //! | `cursor` | `DECLARE`, `FETCH`, `CLOSE` |
 //! | `listed` | cursors and prepared statements as the catalogs list them |
@@ -49,13 +51,15 @@ mod clock;
 mod cursor;
 mod deferred;
 mod execute;
+mod execution;
 mod explain_options;
 mod explanation;
 mod facts;
 mod given_rows;
 mod held_rows;
-pub(crate) mod identity;
+mod identity;
 mod listed;
+mod login;
 mod met_rows;
 mod numbers;
 mod past;
@@ -68,6 +72,7 @@ mod result;
 mod row_changes;
 mod row_lock;
 mod run;
+mod session;
 mod session_command;
 mod session_function;
 mod skip_locked;
@@ -84,14 +89,11 @@ pub use prepared::{KeptStatement, Prepared};
 pub use sql_database::{MemoryBounds, SqlDatabase};
 pub use transaction::aborted;
 
-use crate::copy::copying::Copying;
-use crate::lock::LockKey;
 use crate::settings::Settings;
 pub use crate::settings::Timeouts;
-use cursor::Cursor;
-use fabius::{Allowance, Error, Recall, Requirement, Result, Seq, SqlState, Value};
+use execution::Execution;
+use fabius::{Error, Recall, Result, SqlState, Value};
 use fabius_sql_meaning::catalog::store::MAIN_DATABASE;
-use fabius_sql_meaning::catalog::store::{Change, Object};
 use fabius_sql_meaning::catalog::{Catalog, Oid};
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::sql_type::SqlType;
@@ -100,16 +102,15 @@ use fabius_sql_planning as planning;
 use fabius_sql_syntax as syntax;
 use facts::Facts;
 use futures::stream::BoxStream;
-use given_rows::GivenRows;
-use identity::Login;
+use login::Login;
 use parking_lot::Mutex;
 use presence::Presence;
+use session::Session;
 use sql_database::Perspective;
-use stance::Stance;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-use transaction::{End, OpenTransaction};
+use transaction::{End, OpenTransaction, TransactionState};
 
 /// Where a connection's transaction stands: PostgreSQL's `I`, `T` and `E`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,56 +126,9 @@ pub enum TransactionStatus {
 /// One client: its settings, its transaction, what it has prepared.
 pub struct Connection {
     database: Arc<SqlDatabase>,
-    login: Login,
-    process: i32,
-    recall: Arc<Recall>,
-    presence: Arc<Presence>,
-    settings: Settings,
-    transaction: Option<OpenTransaction>,
-    notices: Vec<Notice>,
-    /// What names mean to this connection; made again when something changes.
-    catalog: Option<Arc<Catalog>>,
-    /// The committed catalog that it was made of.
-    catalog_base: u64,
-    /// Temporary tables and the like.
-    temporary: Vec<Change>,
-    prepared: BTreeMap<String, KeptStatement>,
-    cursors: BTreeMap<String, Cursor>,
-    /// Values that sequences gave this session, and which was the last.
-    sequence_values: BTreeMap<Oid, i64>,
-    last_sequence: Option<Oid>,
-    copying: Option<Copying>,
-    /// Locks until the statement ends, outside of transactions.
-    statement_locks: Vec<LockKey>,
-    /// The place in the order of its last transaction.
-    last_seq: Option<Seq>,
-    /// Transactions that the client has ended.
-    transactions_ended: u64,
-    /// Whether the statement has committed what it wrote.
-    has_committed: bool,
-    /// Statements that wrote rows.
-    writes: u32,
-    manner: Manner,
-    /// What parts of the statement have found.
-    given: GivenRows,
-    /// What a statement by itself stands on.
-    stance: Stance,
-    /// What the call of a statement by itself requires, if it does not stand on the lead of this node.
-    requirement: Option<Arc<Requirement>>,
-    facts: Arc<Facts>,
-    /// What it may hold: its transaction, rows for the client, operators of queries.
-    memory: Arc<Allowance>,
-    /// Whether what it reads is the newest of the time when the client last said something.
-    is_up_to_date: bool,
-}
-
-/// How what runs now goes about locks, besides what settings say.
-#[derive(Clone, Copy, Default)]
-struct Manner {
-    /// What it sees is not held.
-    is_looking: bool,
-    /// It does not wait.
-    is_impatient: bool,
+    pub(crate) session: Session,
+    transaction: TransactionState,
+    execution: Execution,
 }
 
 /// What running a statement gave.
@@ -259,33 +213,9 @@ impl Connection {
         let settings = Settings::new(user, database.is_standby(), is_superuser);
         Connection {
             database,
-            login,
-            process,
-            recall: Arc::default(),
-            presence,
-            settings,
-            transaction: None,
-            notices: Vec::new(),
-            catalog: None,
-            catalog_base: 0,
-            temporary: Vec::new(),
-            prepared: BTreeMap::new(),
-            cursors: BTreeMap::new(),
-            sequence_values: BTreeMap::new(),
-            last_sequence: None,
-            copying: None,
-            statement_locks: Vec::new(),
-            last_seq: None,
-            transactions_ended: 0,
-            has_committed: false,
-            writes: 0,
-            manner: Manner::default(),
-            given: GivenRows::default(),
-            stance: Stance::Lead(None),
-            requirement: None,
-            facts: Arc::new(facts),
-            memory,
-            is_up_to_date: false,
+            session: Session::new((login, facts), presence, settings, memory),
+            transaction: TransactionState::Idle,
+            execution: Execution::default(),
         }
     }
 
@@ -296,32 +226,32 @@ impl Connection {
 
     /// The number of the database that it is connected to.
     pub(crate) fn within(&self) -> Oid {
-        self.facts.within.0
+        self.session.facts.within.0
     }
 
     /// The name of the database that it is connected to.
     pub(crate) fn database_name(&self) -> String {
-        self.facts.within.1.clone()
+        self.session.facts.within.1.clone()
     }
 
     /// The connection's user.
     pub fn user(&self) -> &str {
-        &self.login.user
+        &self.session.login.user
     }
 
     /// The statement that it runs, or the last one.
     pub fn statement(&self) -> String {
-        self.presence.shown(None).query
+        self.session.presence.shown(None).query
     }
 
     /// The connection's number: `pg_backend_pid()`.
     pub fn process(&self) -> i32 {
-        self.process
+        self.session.process
     }
 
     /// How it wants values as text.
     pub fn text_style(&self) -> TextStyle {
-        self.settings.style().clone()
+        self.session.settings.style().clone()
     }
 
     /// Divides a text into statements: the bytes of each. None if the text has none.
@@ -329,7 +259,7 @@ impl Connection {
     /// # Errors
     /// `42601`, with the position; `53200` if there is no room for it.
     pub async fn split(&mut self, text: &str) -> Result<Vec<Range<usize>>> {
-        planning::read(&self.memory, text, syntax::split).await
+        planning::read(&self.session.memory, text, syntax::split).await
     }
 
     /// The types of parameters, by their numbers in `pg_type`; 0 where the statement says.
@@ -356,16 +286,20 @@ impl Connection {
     /// What names mean to this connection now.
     pub(crate) fn catalog(&mut self) -> Arc<Catalog> {
         let version = self.database.version();
-        if let Some(catalog) = self.catalog.as_ref().filter(|_| self.catalog_base == version) {
-            return catalog.clone();
+        if let Some(catalog) = self.session.catalog(version) {
+            return catalog;
         }
         let roles = self.database.roles();
-        let search_path = self.settings.search_path(&self.login.name(self.role_among(&roles), &roles));
-        let perspective = Perspective { search_path, role: self.seen_as(&roles), waiting: BTreeMap::new() };
+        let search_path = self
+            .session
+            .settings
+            .search_path(&self.session.login.name(self.session.role_among(&roles), &roles));
+        let perspective =
+            Perspective { search_path, role: self.session.seen_as(&roles), waiting: BTreeMap::new() };
         let mut shared = self.database.catalog(self.within(), perspective.clone());
-        let changes = self.transaction.as_ref().map(|open| open.changes.as_slice()).unwrap_or_default();
-        let catalog = if changes.is_empty() && self.temporary.is_empty() {
-            if let Some(open) = &self.transaction {
+        let changes = self.transaction.get().map(|open| open.changes.as_slice()).unwrap_or_default();
+        let catalog = if changes.is_empty() && self.session.temporary.is_empty() {
+            if let Some(open) = self.transaction.get() {
                 let waiting = open.constraint_modes.waiting(&shared);
                 if !waiting.is_empty() {
                     shared = self.database.catalog(self.within(), Perspective { waiting, ..perspective });
@@ -374,80 +308,63 @@ impl Connection {
             shared
         } else {
             let mut own = (*shared).clone();
-            self.temporary.iter().chain(changes).for_each(|change| own.apply(change));
-            if let Some(open) = &self.transaction {
+            self.session.temporary.iter().chain(changes).for_each(|change| own.apply(change));
+            if let Some(open) = self.transaction.get() {
                 own.waiting = open.constraint_modes.waiting(&own);
             }
-            own.role = self.seen_as(&own.roles);
+            own.role = self.session.seen_as(&own.roles);
             own.version = self.database.new_version();
             Arc::new(own)
         };
-        self.catalog_base = version;
-        self.catalog = Some(catalog.clone());
+        self.session.know(version, &catalog);
         catalog
     }
 
     /// Whether what runs can be taken back. Whoever wants to give up a statement by dropping its future gives up
     /// here first, and waits for the statement if it is too late.
     pub fn recall(&self) -> Arc<Recall> {
-        self.recall.clone()
+        self.session.recall.clone()
     }
 
     /// The future of a statement was dropped: it was cancelled, or took too long. An open transaction has failed; if
     /// it was about to commit, it has ended.
     pub fn interrupted(&mut self) {
-        let was_committing =
-            |open: &OpenTransaction| open.running.try_lock().is_ok_and(|running| running.is_none());
-        match self.transaction.take_if(|open| was_committing(open)) {
-            Some(open) => self.wind_up(open, End::RolledBack),
-            None => self.fail(),
+        match self.transaction.get().is_some_and(OpenTransaction::is_committing) {
+            true => {
+                let open = self.transaction.take();
+                open.into_iter().for_each(|open| self.wind_up(open, End::RolledBack));
+            }
+            false => self.fail(),
         }
-        self.copying = None;
+        self.execution.copying = None;
         self.end_taking();
         self.release_statement_locks();
-        self.recall.renew();
+        self.session.recall.renew();
     }
 
     /// Nothing runs any more until the client says what is next; where its transaction stands.
     pub fn rest(&mut self) -> TransactionStatus {
-        self.is_up_to_date = false;
+        self.session.is_up_to_date = false;
         let status = self.status();
-        self.presence.rest(status, clock::now_us());
+        self.session.presence.rest(status, clock::now_us());
         status
     }
 
     /// The timeouts in force.
     pub fn timeouts(&self) -> Timeouts {
-        self.settings.timeouts()
+        self.session.settings.timeouts()
     }
 
     /// Notices since the last time.
     pub fn take_notices(&mut self) -> Vec<Notice> {
-        if self.notices.is_empty() {
-            return Vec::new();
-        }
-        let rank = |severity: &str| match severity {
-            "WARNING" => 2,
-            "NOTICE" => 1,
-            _ => 0,
-        };
-        let least = match self.settings.get("client_min_messages").as_deref() {
-            Some("error") => 3,
-            Some("warning") => 2,
-            Some("notice") => 1,
-            _ => 0,
-        };
-        std::mem::take(&mut self.notices)
-            .into_iter()
-            .filter(|notice| rank(notice.severity) >= least)
-            .collect()
+        self.session.take_notices()
     }
 
     /// Settings that the client has to be told of (`ParameterStatus`) since the last time; at first all.
     pub fn take_reported_settings(&mut self) -> Vec<(String, String)> {
-        let reported = self.settings.take_reported();
+        let reported = self.session.settings.take_reported();
         if let Some((_, name)) = reported.iter().find(|(setting, _)| setting == "application_name") {
-            self.presence.name(name);
+            self.session.presence.name(name);
         }
         reported
     }
@@ -457,13 +374,13 @@ impl Connection {
     /// # Errors
     /// `42704` for an unknown one, `22023` for a value it does not take.
     pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
-        self.catalog = None;
+        self.session.forget_catalog();
         match name.to_lowercase().as_str() {
             "role" if value == "none" => {}
             setting @ ("role" | "session_authorization") => self.check_becoming(setting, value)?,
             _ => {}
         }
-        self.settings.start(name, value)
+        self.session.settings.start(name, value)
     }
 }
 
@@ -471,18 +388,15 @@ impl Drop for Connection {
     fn drop(&mut self) {
         let open = self.transaction.take();
         let keys = open.as_ref().map(|open| open.locks.clone()).unwrap_or_default();
-        self.database.release_locks(self.process, &keys);
+        self.database.release_locks(self.session.process, &keys);
         self.release_statement_locks();
         for is_of_transaction in [true, false] {
-            let mut advisory = self.facts.advisory.lock();
-            advisory.give_back_all(&self.database.locks, self.process, is_of_transaction);
+            let mut advisory = self.session.facts.advisory.lock();
+            advisory.give_back_all(&self.database.locks, self.session.process, is_of_transaction);
         }
-        self.database.sessions.lock().remove(&self.process);
+        self.database.sessions.lock().remove(&self.session.process);
         let made = open.map(|open| open.made).unwrap_or_default();
-        let temporary = self.temporary.iter().filter_map(|change| match &change.object {
-            Some(Object::Table(table)) => Some(table.storage.clone()),
-            _ => None,
-        });
+        let temporary = self.session.temporary_storage().map(str::to_string);
         for name in made.into_iter().chain(temporary) {
             // What is left over is dropped when the database opens the next time.
             let _ = self.database.drop_storage(&name);

@@ -95,7 +95,7 @@ impl Connection {
     }
 
     fn is_keyed(&self) -> bool {
-        self.settings.idempotency_key().is_some()
+        self.session.settings.idempotency_key().is_some()
     }
 
     /// Gives all numbers back, and wants more of those that were too few.
@@ -137,8 +137,7 @@ impl Connection {
             self.database.sequences.give_back(sequence, reserved, taken);
             if taken > 0 && self.catalog().sequences.contains_key(&sequence.name) {
                 let last = reserved.first + sequence.increment * (taken - 1);
-                self.sequence_values.insert(sequence.oid, last);
-                self.last_sequence = Some(sequence.oid);
+                self.session.numbers.note(sequence.oid, last);
             }
         }
     }

@@ -28,14 +28,14 @@ fn moment(text: &str, style: &text_format::TextStyle) -> Result<Moment> {
 impl Connection {
     /// Checks a value that `fabius.as_of` is to have.
     pub(super) fn check_moment(&self, text: &str) -> Result<()> {
-        if text.trim().is_empty() { Ok(()) } else { moment(text, self.settings.style()).map(drop) }
+        if text.trim().is_empty() { Ok(()) } else { moment(text, self.session.settings.style()).map(drop) }
     }
 
     /// Makes the transaction read at the moment that is set, if one is. `names` are the tables that it will read.
     pub(super) async fn stand_in_the_past(&mut self, catalog: &Catalog, names: &[ObjectName]) -> Result<()> {
-        let Some(text) = self.settings.as_of() else { return Ok(()) };
-        let Some(open) = &mut self.transaction else { return Ok(()) };
-        let moment = moment(&text, self.settings.style())?;
+        let Some(text) = self.session.settings.as_of() else { return Ok(()) };
+        let Some(open) = self.transaction.get_mut() else { return Ok(()) };
+        let moment = moment(&text, self.session.settings.style())?;
         open.is_read_only = true;
         let running = open.running.clone();
         let mut running = running.lock().await;
@@ -53,14 +53,14 @@ impl Connection {
 
     /// Whether transactions read at a moment of the past.
     pub(super) fn reads_the_past(&self) -> bool {
-        self.settings.as_of().is_some()
+        self.session.settings.as_of().is_some()
     }
 
     /// `fabius.seq()`: the seq at which the transaction reads, or the newest.
     pub(super) async fn current_seq(&mut self) -> Result<Value> {
         let catalog = self.catalog();
         self.stand_in_the_past(&catalog, &[]).await?;
-        let own = match &self.transaction {
+        let own = match self.transaction.get() {
             Some(open) => open.running.lock().await.as_ref().and_then(fabius::Transaction::seq),
             None => None,
         };

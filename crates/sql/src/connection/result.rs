@@ -55,7 +55,7 @@ struct RowStream {
 impl Connection {
     /// To hold something by.
     pub(super) fn holding(&self) -> Held {
-        Held::new(Some(self.memory.clone()))
+        Held::new(Some(self.session.memory.clone()))
     }
 
     /// Holds so many bytes besides.
@@ -63,7 +63,7 @@ impl Connection {
     /// # Errors
     /// `53200` if the session holds too much.
     pub fn hold(&self, bytes: usize) -> Result<Held> {
-        let mut held = Held::new((bytes > 0).then(|| self.memory.clone()));
+        let mut held = Held::new((bytes > 0).then(|| self.session.memory.clone()));
         held.take(bytes)?;
         Ok(held)
     }
@@ -111,13 +111,13 @@ impl Connection {
         bytes_max: usize,
     ) -> Result<Vec<Value>> {
         let options = self.options();
-        let Some(open) = &mut self.transaction else {
+        let Some(open) = self.transaction.get_mut() else {
             let database = self.database.database();
-            let outcome = database.read(statement, arguments, bytes_max, Some(&self.recall)).await?;
-            self.last_seq = Some(outcome.seq);
+            let outcome = database.read(statement, arguments, bytes_max, Some(&self.session.recall)).await?;
+            self.session.last_seq = Some(outcome.seq);
             return Ok(outcome.results);
         };
-        open.has_run = true;
+        open.fix_moment();
         let running = open.running.clone();
         let mut running = running.lock().await;
         let transaction = running.as_mut().ok_or_else(ended)?;
@@ -136,7 +136,7 @@ impl Connection {
         let Shape::Rows(columns) = &lowered.shape else { return Ok(None) };
         let (session, catalog) = (self.session_facts(), catalog.clone());
         let (text, mut types) = (text.to_string(), ParameterTypes::new(types));
-        let planned = planning::apart(&self.memory, move || {
+        let planned = planning::apart(&self.session.memory, move || {
             let Command::Sql(statement) = syntax::parse(&text)? else { return Ok(None) };
             let ast::Statement::Query(select) = *statement else { return Ok(None) };
             query::plan(&select, &catalog, &mut types, &session).map(Some)
@@ -187,7 +187,7 @@ impl Connection {
         let outcome = loop {
             self.session_facts();
             self.begin_taking();
-            let running: Running = match &self.transaction {
+            let running: Running = match self.transaction.get() {
                 Some(open) => open.running.clone(),
                 None => Arc::new(tokio::sync::Mutex::new(None)),
             };
@@ -195,15 +195,15 @@ impl Connection {
                 let mut running = running.lock().await;
                 match running.as_mut() {
                     Some(transaction) => *transaction.options_mut() = self.options(),
-                    None if self.transaction.is_none() => *running = Some(self.start_by_itself(query)),
+                    None if self.transaction.is_idle() => *running = Some(self.start_by_itself(query)),
                     None => {}
                 }
                 running.as_ref().map(Transaction::savepoint)
             };
             let outcome = self.begin_stream(query, parameters, &running, most).await;
             if outcome.is_ok() || !self.wait_for_advisory().await? {
-                if self.transaction.is_none() {
-                    self.last_seq = running.lock().await.as_ref().and_then(Transaction::seq);
+                if self.transaction.is_idle() {
+                    self.session.last_seq = running.lock().await.as_ref().and_then(Transaction::seq);
                 }
                 break outcome;
             }
@@ -225,11 +225,15 @@ impl Connection {
         most: (usize, usize),
     ) -> Result<RowStream> {
         let place = (&self.database, self.within());
-        let within = (self.transaction.as_mut(), &self.given, self.recall.clone() as Arc<dyn Patience>);
+        let within = (
+            self.transaction.get_mut(),
+            &self.execution.given,
+            self.session.recall.clone() as Arc<dyn Patience>,
+        );
         let source = TransactionRows::new(place, running, query, within).await?;
         let most = if source.stands() { most } else { (usize::MAX, usize::MAX) };
         let mut first = HeldRows::new(self.holding());
-        let mut rest = query.run(parameters, Arc::new(source), &self.memory).await?;
+        let mut rest = query.run(parameters, Arc::new(source), &self.session.memory).await?;
         first.fill(&mut rest, most).await?;
         Ok(RowStream { first, rest })
     }
@@ -237,7 +241,7 @@ impl Connection {
     /// Puts in force what the last query has set (`set_config`).
     fn set_as_told(&mut self) -> Result<()> {
         self.keep_given();
-        let set = std::mem::take(&mut self.facts.now.lock().set);
+        let set = std::mem::take(&mut self.session.facts.now.lock().set);
         set.into_iter().try_for_each(|(name, value, is_local)| self.set_now(&name, Some(&value), is_local))
     }
 

@@ -7,7 +7,7 @@ use super::prepared::Prepared;
 use super::result::Small;
 use super::row_lock::submit_locking;
 use super::stance::Stance;
-use super::transaction::{ended, redefined};
+use super::transaction::{Moment, ended, redefined};
 use super::{Connection, Response};
 use crate::lock::{LockKey, LockMode, Patience};
 use fabius_sql_meaning::catalog::Table;
@@ -89,7 +89,7 @@ impl Connection {
     ) -> Result<Response> {
         let mut conflicts = 0;
         loop {
-            let is_alone = self.transaction.is_none();
+            let is_alone = self.transaction.is_idle();
             let least = match conflicts < CONFLICTS {
                 true => LockMode::AccessShare,
                 false => LockMode::ShareRowExclusive,
@@ -133,16 +133,16 @@ impl Connection {
         least: LockMode,
     ) -> Result<(Arc<Catalog>, Ready)> {
         for _ in 0..ATTEMPTS {
-            let is_alone = self.transaction.is_none();
+            let is_alone = self.transaction.is_idle();
             if is_alone {
-                self.stance = Stance::now(&self.database).await?;
+                self.execution.stance = Stance::now(&self.database).await?;
             }
             let catalog = self.catalog();
             let ready = match prepared.ready(catalog.version) {
                 Some(ready) => ready,
                 None => {
                     // Its command may have the literals of another text.
-                    let command = planning::read(&self.memory, &prepared.text, syntax::parse).await?;
+                    let command = planning::read(&self.session.memory, &prepared.text, syntax::parse).await?;
                     let command = Arc::new(command);
                     let plan = Box::pin(self.plan(&command, (&prepared.text, None), &prepared.given)).await?;
                     let types = |columns: &Option<Vec<OutputColumn>>| {
@@ -189,13 +189,15 @@ impl Connection {
     /// A transaction reads at one moment: what others have redefined since cannot be read there.
     fn refuse_redefined(&mut self, catalog: &Arc<Catalog>, names: &[ObjectName]) -> Result<()> {
         self.understand(catalog);
-        let Some(open) = &mut self.transaction else { return Ok(()) };
-        if !open.has_run {
-            open.has_run = true;
-            open.catalog = Some(catalog.clone());
-            return Ok(());
-        }
-        let Some(before) = &open.catalog else { return Ok(()) };
+        let Some(open) = self.transaction.get_mut() else { return Ok(()) };
+        let before = match &open.moment {
+            Moment::Open => {
+                open.moment = Moment::Fixed(Some(catalog.clone()));
+                return Ok(());
+            }
+            Moment::Fixed(None) => return Ok(()),
+            Moment::Fixed(Some(before)) => before,
+        };
         for name in names {
             let (then, now) = (before.tables.get(name), catalog.tables.get(name));
             let is_own =
@@ -215,7 +217,7 @@ impl Connection {
 
     /// Takes locks in one mode: until the transaction ends, or else the statement.
     pub(crate) async fn lock_all(&mut self, keys: &[LockKey], mode: LockMode) -> Result<()> {
-        let patience = self.settings.lock_timeout().map_or(Patience::Unbounded, Patience::For);
+        let patience = self.session.settings.lock_timeout().map_or(Patience::Unbounded, Patience::For);
         for key in keys {
             self.lock(key, mode, patience).await?;
         }
@@ -231,21 +233,21 @@ impl Connection {
             ground.lock(key, mode);
             return Ok(false);
         }
-        let waited = self.database.locks.acquire(self.process, key, mode, patience).await?;
-        let locks = self.transaction.as_mut().map_or(&mut self.statement_locks, |open| &mut open.locks);
+        let waited = self.database.locks.acquire(self.session.process, key, mode, patience).await?;
+        let locks = self.transaction.get_mut().map_or(&mut self.execution.locks, |open| &mut open.locks);
         if !locks.contains(key) {
             locks.push(key.clone());
         }
         if let (Some(closed), Some(term)) = (&self.database.closed, self.stance().term()) {
-            closed.close(key, mode, self.process, term).await?;
+            closed.close(key, mode, self.session.process, term).await?;
         }
         Ok(waited)
     }
 
     pub(super) fn release_statement_locks(&mut self) {
-        if !self.statement_locks.is_empty() {
-            self.database.release_locks(self.process, &self.statement_locks);
-            self.statement_locks.clear();
+        if !self.execution.locks.is_empty() {
+            self.database.release_locks(self.session.process, &self.execution.locks);
+            self.execution.locks.clear();
         }
     }
 
@@ -270,7 +272,7 @@ impl Connection {
             if let Some(hint) = text(4) {
                 error = error.with_hint(hint);
             }
-            self.notices.push(super::Notice { severity, error });
+            self.session.notices.push(super::Notice { severity, error });
         }
     }
 
@@ -281,8 +283,8 @@ impl Connection {
         given: Given<'_>,
     ) -> Result<Response> {
         let parameters = given.parameters;
-        let reads_only = || self.settings.reads_only();
-        if plan.writes && self.transaction.as_ref().map_or_else(reads_only, |open| open.is_read_only) {
+        let reads_only = || self.session.settings.reads_only();
+        if plan.writes && self.transaction.get().map_or_else(reads_only, |open| open.is_read_only) {
             let what = match &plan.body {
                 Body::Program(program) => program.lowered.tag,
                 Body::WriteQuery(write) => write.tag.trim_end_matches(" 0"),
@@ -331,10 +333,10 @@ impl Connection {
     /// # Errors
     /// `53200`
     fn refuse_rows(&mut self, given: Given<'_>) -> Result<()> {
-        self.writes = self.writes.wrapping_add(1);
+        self.session.writes = self.session.writes.wrapping_add(1);
         let parameters = given.parameters.iter().map(Value::bytes).sum::<usize>();
         let is_large = given.text.map_or(0, str::len) + parameters > planning::SHORT_BYTES;
-        match is_large || self.writes % WRITES_UNASKED == 1 {
+        match is_large || self.session.writes % WRITES_UNASKED == 1 {
             true => self.database.refuse_rows(),
             false => Ok(()),
         }
@@ -371,16 +373,16 @@ impl Connection {
         arguments: &[Value],
         row_lock: Option<RowLock>,
     ) -> Result<Vec<Value>> {
-        if statement.is_read_only() && row_lock.is_none() && self.transaction.is_none() {
-            let (database, room) = (self.database.database(), self.memory.left());
-            let outcome = database.read(statement, arguments, room, Some(&self.recall)).await;
+        if statement.is_read_only() && row_lock.is_none() && self.transaction.is_idle() {
+            let (database, room) = (self.database.database(), self.session.memory.left());
+            let outcome = database.read(statement, arguments, room, Some(&self.session.recall)).await;
             let outcome = outcome.map_err(|error| self.refusal(error))?;
-            self.last_seq = Some(outcome.seq);
+            self.session.last_seq = Some(outcome.seq);
             return Ok(outcome.results);
         }
         let options = self.options();
-        if let Some(open) = &mut self.transaction {
-            open.has_run = true;
+        if let Some(open) = self.transaction.get_mut() {
+            open.fix_moment();
             let running = open.running.clone();
             let mut running = running.lock().await;
             let transaction = running.as_mut().ok_or_else(ended)?;
@@ -392,14 +394,14 @@ impl Connection {
             let mut transaction = self.database.database().begin(options);
             let results =
                 submit_locking(&mut transaction, statement, arguments, (row_lock, usize::MAX)).await;
-            self.last_seq = transaction.seq();
+            self.session.last_seq = transaction.seq();
             return results;
         }
-        let key = self.settings.idempotency_key();
+        let key = self.session.settings.idempotency_key();
         let key = key.as_deref().map(str::as_bytes);
         let outcome = self.database.database().run_as(&options, statement, arguments, key).await?;
-        self.last_seq = Some(outcome.seq);
-        self.has_committed = true;
+        self.session.last_seq = Some(outcome.seq);
+        self.execution.has_committed = true;
         Ok(outcome.results)
     }
 
@@ -500,14 +502,13 @@ impl Connection {
             self.database.come_up_to_date(false).await?;
         }
         let value = self.database.sequences.next(&sequence).await?;
-        self.sequence_values.insert(sequence.oid, value);
-        self.last_sequence = Some(sequence.oid);
+        self.session.numbers.note(sequence.oid, value);
         Ok(value)
     }
 
     /// When the transaction began, or the statement if there is none.
     pub(super) fn transaction_us(&self) -> i64 {
-        self.transaction.as_ref().map_or_else(now_us, |open| open.began_us)
+        self.transaction.get().map_or_else(now_us, |open| open.began_us)
     }
 
     /// What queries ask about the session, as it is now.
@@ -515,24 +516,23 @@ impl Connection {
         self.keep_given();
         let transaction_settings = self.transaction_settings();
         let roles = self.roles();
-        let name = |role| self.login.name(role, &roles);
-        let users = (name(self.role_among(&roles)), name(self.session_role(&roles)));
-        let mut now = self.facts.now.lock();
-        now.search_path = self.settings.search_path(&users.0);
+        let name = |role| self.session.login.name(role, &roles);
+        let users = (name(self.session.role_among(&roles)), name(self.session.session_role(&roles)));
+        let mut now = self.session.facts.now.lock();
+        now.search_path = self.session.settings.search_path(&users.0);
         now.users = users;
         now.transaction_us = self.transaction_us();
-        now.settings = self.settings.clone();
+        now.settings = self.session.settings.clone();
         now.transaction_settings = transaction_settings;
-        now.sequences = (self.sequence_values.clone(), self.last_sequence);
+        now.sequences = (self.session.numbers.values.clone(), self.session.numbers.last);
         drop(now);
-        self.facts.clone()
+        self.session.facts.clone()
     }
 
     /// Keeps what sequences have given to queries, for `currval` and `lastval`.
     pub(super) fn keep_given(&mut self) {
-        for (sequence, value) in std::mem::take(&mut self.facts.now.lock().given) {
-            self.sequence_values.insert(sequence, value);
-            self.last_sequence = Some(sequence);
+        for (sequence, value) in std::mem::take(&mut self.session.facts.now.lock().given) {
+            self.session.numbers.note(sequence, value);
         }
     }
 

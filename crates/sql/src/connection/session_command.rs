@@ -1,6 +1,7 @@
 //! What concerns the session alone: settings, prepared statements by SQL, table locks, maintenance.
 
 use super::prepared::Prepared;
+use super::session::Numbers;
 use super::{Connection, Response};
 use crate::lock::{LockKey, LockMode, Patience};
 use fabius_sql_meaning::catalog;
@@ -37,8 +38,8 @@ impl Connection {
                 "RESET"
             }
             Command::Reset(None) => {
-                self.settings.reset_all();
-                self.catalog = None;
+                self.session.settings.reset_all();
+                self.session.forget_catalog();
                 "RESET"
             }
             Command::Discard(what) => self.discard(*what).await?,
@@ -49,11 +50,11 @@ impl Connection {
             }
             Command::Deallocate(Some(name)) => {
                 self.prepared_named(name)?;
-                self.prepared.remove(name);
+                self.session.prepared.remove(name);
                 "DEALLOCATE"
             }
             Command::Deallocate(None) => {
-                self.prepared.clear();
+                self.session.prepared.clear();
                 "DEALLOCATE ALL"
             }
             Command::Lock { tables, mode, no_wait } => {
@@ -61,7 +62,7 @@ impl Connection {
                 "LOCK TABLE"
             }
             Command::Maintenance(tag, tables) => {
-                if *tag == "VACUUM" && self.transaction.as_ref().is_some_and(|open| !open.is_implicit) {
+                if *tag == "VACUUM" && self.transaction.is_block() {
                     return Err(Error::new(
                         SqlState(*b"25001"),
                         "VACUUM cannot run inside a transaction block",
@@ -99,9 +100,9 @@ impl Connection {
 
     /// Sets a setting, and what follows from it.
     pub(super) fn set_now(&mut self, name: &str, value: Option<&str>, is_local: bool) -> Result<()> {
-        if is_local && self.transaction.as_ref().is_none_or(|open| open.is_implicit) {
-            self.warn(b"25P01", "SET LOCAL can only be used in transaction blocks");
-            if self.transaction.is_none() {
+        if is_local && !self.transaction.is_block() {
+            self.session.warn(b"25P01", "SET LOCAL can only be used in transaction blocks");
+            if self.transaction.is_idle() {
                 return Ok(());
             }
         }
@@ -130,49 +131,56 @@ impl Connection {
             }
             _ => {}
         }
-        self.settings.set(name, value, is_local)?;
+        self.session.settings.set(name, value, is_local)?;
         if name.eq_ignore_ascii_case("session_authorization") {
-            self.settings.set("role", None, is_local)?;
+            self.session.settings.set("role", None, is_local)?;
         }
-        self.catalog = None;
+        self.session.forget_catalog();
         Ok(())
     }
 
     fn set_characteristics(&mut self, characteristics: &Characteristics) -> Result<()> {
         let switch = |on: bool| if on { "on" } else { "off" };
         if let Some(is_read_only) = characteristics.is_read_only {
-            self.settings.set("default_transaction_read_only", Some(switch(is_read_only)), false)?;
+            self.session.settings.set("default_transaction_read_only", Some(switch(is_read_only)), false)?;
         }
         if let Some(isolation) = characteristics.isolation {
-            self.settings.set("default_transaction_isolation", Some(isolation), false)?;
+            self.session.settings.set("default_transaction_isolation", Some(isolation), false)?;
         }
         if let Some(is_deferrable) = characteristics.is_deferrable {
-            self.settings.set("default_transaction_deferrable", Some(switch(is_deferrable)), false)?;
+            self.session.settings.set(
+                "default_transaction_deferrable",
+                Some(switch(is_deferrable)),
+                false,
+            )?;
         }
         Ok(())
     }
 
     async fn discard(&mut self, what: Discard) -> Result<&'static str> {
-        if what == Discard::All && self.transaction.as_ref().is_some_and(|open| !open.is_implicit) {
+        if what == Discard::All && self.transaction.is_block() {
             return Err(Error::new(SqlState(*b"25001"), "DISCARD ALL cannot run inside a transaction block"));
         }
         if matches!(what, Discard::All | Discard::Sequences) {
-            self.sequence_values.clear();
-            self.last_sequence = None;
+            self.session.numbers = Numbers::default();
         }
         if matches!(what, Discard::All | Discard::Temporary) {
-            for change in std::mem::take(&mut self.temporary) {
+            for change in std::mem::take(&mut self.session.temporary) {
                 if let Some(Object::Table(table)) = change.object {
                     self.database.drop_storage(&table.storage)?;
                 }
             }
-            self.catalog = None;
+            self.session.forget_catalog();
         }
         if what == Discard::All {
-            self.prepared.clear();
-            self.cursors.clear();
-            self.facts.advisory.lock().give_back_all(&self.database.locks, self.process, false);
-            self.settings.reset_all();
+            self.session.prepared.clear();
+            self.session.cursors.clear();
+            self.session.facts.advisory.lock().give_back_all(
+                &self.database.locks,
+                self.session.process,
+                false,
+            );
+            self.session.settings.reset_all();
             self.set_now("session_authorization", None, false)?;
         }
         Ok(match what {
@@ -184,7 +192,7 @@ impl Connection {
     }
 
     pub(super) fn prepared_named(&self, name: &str) -> Result<&Arc<Prepared>> {
-        self.prepared.get(name).map(Deref::deref).ok_or_else(|| {
+        self.session.prepared.get(name).map(Deref::deref).ok_or_else(|| {
             Error::new(SqlState(*b"26000"), format!("prepared statement \"{name}\" does not exist"))
         })
     }
@@ -197,7 +205,7 @@ impl Connection {
         text: &str,
         written: &str,
     ) -> Result<()> {
-        if self.prepared.contains_key(name) {
+        if self.session.prepared.contains_key(name) {
             return Err(Error::new(
                 SqlState(*b"42P05"),
                 format!("prepared statement \"{name}\" already exists"),
@@ -206,7 +214,7 @@ impl Connection {
         let prepared = Box::pin(self.prepare(text, types)).await?;
         let listed = self.list_statement(name, written, &prepared.parameters, true);
         let kept = self.keep(prepared, Some(listed))?;
-        self.prepared.insert(name.to_string(), kept);
+        self.session.prepared.insert(name.to_string(), kept);
         Ok(())
     }
 
@@ -236,7 +244,7 @@ impl Connection {
         if let Some(text) = literal(expression) {
             return match text {
                 None => Ok(Value::Null),
-                Some(text) => text_format::read(&text, sql_type, self.settings.style(), Fit::Store),
+                Some(text) => text_format::read(&text, sql_type, self.session.settings.style(), Fit::Store),
             };
         }
         let text = format!("SELECT CAST(({expression}) AS {sql_type})");
@@ -261,7 +269,7 @@ impl Connection {
 
     /// `LOCK TABLE`
     async fn lock_tables(&mut self, tables: &[ast::ObjectName], mode: LockMode, no_wait: bool) -> Result<()> {
-        if self.transaction.as_ref().is_none_or(|open| open.is_implicit) {
+        if !self.transaction.is_block() {
             return Err(Error::new(SqlState(*b"25P01"), "LOCK TABLE can only be used in transaction blocks"));
         }
         if mode > LockMode::RowExclusive {
@@ -270,7 +278,7 @@ impl Connection {
         }
         let patience = match no_wait {
             true => Patience::None,
-            false => self.settings.lock_timeout().map_or(Patience::Unbounded, Patience::For),
+            false => self.session.settings.lock_timeout().map_or(Patience::Unbounded, Patience::For),
         };
         for name in tables {
             let catalog = self.catalog();
@@ -293,14 +301,14 @@ impl Connection {
     pub(crate) fn record(&mut self, change: Change, is_temporary: bool) {
         self.note_owner(&change, is_temporary);
         if is_temporary {
-            self.temporary.retain(|earlier| earlier.row != change.row);
+            self.session.temporary.retain(|earlier| earlier.row != change.row);
             if change.object.is_some() {
-                self.temporary.push(change);
+                self.session.temporary.push(change);
             }
-        } else if let Some(open) = &mut self.transaction {
+        } else if let Some(open) = self.transaction.get_mut() {
             open.changes.push(change);
         }
-        self.catalog = None;
+        self.session.forget_catalog();
     }
 }
 

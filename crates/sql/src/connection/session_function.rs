@@ -3,7 +3,7 @@
 use super::result::rows_response;
 use super::{Connection, Response};
 use fabius::KeyedCall;
-use fabius_sql_meaning::catalog::{Catalog, Oid, Relation, Sequence, folded};
+use fabius_sql_meaning::catalog::{Catalog, Relation, Sequence, folded};
 use fabius_sql_meaning::interval::{self, Interval};
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::parameter_types::index_of;
@@ -103,14 +103,13 @@ impl Connection {
                 let is_called = !matches!(rest, [Value::Boolean(false)]);
                 self.database.sequences.set(sequence, number, is_called).await?;
                 if is_called {
-                    self.sequence_values.insert(sequence.oid, number);
-                    self.last_sequence = Some(sequence.oid);
+                    self.session.numbers.note(sequence.oid, number);
                 }
                 Ok(Value::BigInt(number))
             }
             _ => {
                 catalog.require_current(sequence)?;
-                self.current_value(sequence.oid).ok_or_else(|| {
+                self.session.numbers.of(sequence.oid).ok_or_else(|| {
                     let name = &sequence.name.name;
                     let message =
                         format!("currval of sequence \"{name}\" is not yet defined in this session");
@@ -143,7 +142,7 @@ impl Connection {
                     let ast::Value::Placeholder(name) = &value.value else { continue };
                     match parameters.get(index_of(name)?).cloned().unwrap_or_default() {
                         Value::Text(text) => {
-                            text_format::read(&text, sql_type, self.settings.style(), Fit::Store)?
+                            text_format::read(&text, sql_type, self.session.settings.style(), Fit::Store)?
                         }
                         other => other,
                     }
@@ -176,7 +175,7 @@ impl Connection {
                 self.call_of_sequence(&catalog, call.function, &sequence, rest).await?
             }
             ("lastval", []) => {
-                let last = self.last_sequence.and_then(|oid| self.current_value(oid));
+                let last = self.session.numbers.last();
                 last.ok_or_else(|| {
                     Error::new(SqlState(*b"55000"), "lastval is not yet defined in this session")
                 })?
@@ -191,15 +190,11 @@ impl Connection {
                 let micros = i64::try_from(silence.as_micros()).unwrap_or(i64::MAX);
                 Value::Text(interval::write(Interval { micros, ..Interval::default() }))
             }
-            ("last_seq", []) => place(self.last_seq),
+            ("last_seq", []) => place(self.session.last_seq),
             ("seq", []) => self.current_seq().await?,
             _ => return Err(wrong()),
         };
         Ok(rows_response(call.columns(), vec![vec![value]], "SELECT"))
-    }
-
-    fn current_value(&self, oid: Oid) -> Option<Value> {
-        self.sequence_values.get(&oid).map(|value| Value::BigInt(*value))
     }
 
     /// What became of the call with an idempotency key.

@@ -35,6 +35,12 @@ pub(super) enum Stance {
     State(Ground),
 }
 
+impl Default for Stance {
+    fn default() -> Stance {
+        Stance::Lead(None)
+    }
+}
+
 impl Stance {
     /// What is begun on a node now stands on this. Where it leads, it has everything that was agreed on before it did.
     ///
@@ -63,12 +69,12 @@ impl Stance {
 impl Connection {
     /// What is run now stands on this.
     pub(super) fn stance(&self) -> &Stance {
-        self.transaction.as_ref().map_or(&self.stance, |open| &open.stance)
+        self.transaction.get().map_or(&self.execution.stance, |open| &open.stance)
     }
 
     /// What is run now stands on, if it is not the lead of this node.
     pub(super) fn ground(&mut self) -> Option<&mut Ground> {
-        match self.transaction.as_mut().map_or(&mut self.stance, |open| &mut open.stance) {
+        match self.transaction.get_mut().map_or(&mut self.execution.stance, |open| &mut open.stance) {
             Stance::Lead(_) => None,
             Stance::State(ground) => Some(ground),
         }
@@ -88,7 +94,7 @@ impl Connection {
 
     /// What the calls of what is run now stand on.
     pub(super) fn footing(&self) -> Footing {
-        match (&self.requirement, self.stance()) {
+        match (&self.execution.requirement, self.stance()) {
             (Some(requirement), _) => Footing::State(requirement.clone()),
             (None, Stance::Lead(Some(term))) => Footing::Term(*term),
             // What writes has a requirement by then.
@@ -118,7 +124,7 @@ impl Connection {
     /// # Errors
     /// `55000`
     pub(crate) fn refuse_void_locks(&self) -> Result<()> {
-        if self.facts.advisory.lock().are_of(self.stance().term()) {
+        if self.session.facts.advisory.lock().are_of(self.stance().term()) {
             return Ok(());
         }
         Err(Error::new(
@@ -165,8 +171,8 @@ impl Connection {
     /// `55P03` if a table stays closed for too long.
     pub(super) async fn find_requirement(&mut self) -> Result<bool> {
         let Some(ground) = self.ground().cloned() else { return Ok(true) };
-        self.requirement = self.requirement_of(&ground).await?;
-        Ok(self.requirement.is_some())
+        self.execution.requirement = self.requirement_of(&ground).await?;
+        Ok(self.execution.requirement.is_some())
     }
 
     /// What a call that stands on this requires, once that is so; `None` if what names mean is not what it was.
@@ -175,7 +181,7 @@ impl Connection {
     /// `55P03` if a table stays closed for too long.
     pub(super) async fn requirement_of(&mut self, ground: &Ground) -> Result<Option<Arc<Requirement>>> {
         let Some(closed) = &self.database.closed else { return Ok(None) };
-        let deadline = self.settings.lock_timeout().map(|timeout| Instant::now() + timeout);
+        let deadline = self.session.settings.lock_timeout().map(|timeout| Instant::now() + timeout);
         loop {
             match closed.look(ground).await? {
                 Standing::Firm(requirement) => return Ok(Some(requirement)),
@@ -196,11 +202,11 @@ impl Connection {
     /// # Errors
     /// Why this node has stopped.
     pub(super) async fn has_lost_ground(&mut self, catalog: &Catalog, error: &Error) -> Result<bool> {
-        let has_required = self.requirement.take().is_some();
+        let has_required = self.execution.requirement.take().is_some();
         if !self.database.database().is_replicated() {
             return Ok(false);
         }
-        let is_lost = match self.stance {
+        let is_lost = match self.execution.stance {
             Stance::Lead(_) => *error == fabius::other_leader(),
             Stance::State(_) => has_required && *error == fabius::lost_footing(),
         };

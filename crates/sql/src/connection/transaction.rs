@@ -2,16 +2,17 @@
 
 use super::clock::now_us;
 use super::deferred::{ConstraintModes, Doubt};
+use super::execution::Manner;
 use super::plan::Body;
 use super::plan::Given;
 use super::stance::Stance;
-use super::{Connection, Manner, Notice, TransactionStatus};
+use super::{Connection, TransactionStatus};
 use crate::lock::{self, LockKey, LockMode};
 use crate::settings::SettingsMark;
 use fabius::{Concurrency, Footing, Savepoint, Transaction, TransactionOptions};
 use fabius_sql_meaning::catalog::Catalog;
 use fabius_sql_meaning::catalog::Table;
-use fabius_sql_meaning::catalog::store::{Change, Object};
+use fabius_sql_meaning::catalog::store::Change;
 use fabius_sql_program::bind::wording;
 use fabius_sql_syntax::command::Characteristics;
 use fabius_value::{Error, Result, SqlState};
@@ -22,6 +23,69 @@ use tokio::sync::Mutex;
 /// What the database beneath has of a transaction; taken out when it ends.
 pub(super) type Running = Arc<Mutex<Option<Transaction>>>;
 
+/// Where a connection stands between the begin of a transaction and its end.
+pub(super) enum TransactionState {
+    /// None is open.
+    Idle,
+    /// One is open.
+    Open(OpenTransaction),
+    /// A statement of the one that is open has failed: it can only go back.
+    Failed(OpenTransaction),
+}
+
+impl TransactionState {
+    pub fn is_idle(&self) -> bool {
+        matches!(self, TransactionState::Idle)
+    }
+
+    pub fn has_failed(&self) -> bool {
+        matches!(self, TransactionState::Failed(_))
+    }
+
+    /// The transaction that is open, failed or not.
+    pub fn get(&self) -> Option<&OpenTransaction> {
+        match self {
+            TransactionState::Idle => None,
+            TransactionState::Open(open) | TransactionState::Failed(open) => Some(open),
+        }
+    }
+
+    /// As [`TransactionState::get`].
+    pub fn get_mut(&mut self) -> Option<&mut OpenTransaction> {
+        match self {
+            TransactionState::Idle => None,
+            TransactionState::Open(open) | TransactionState::Failed(open) => Some(open),
+        }
+    }
+
+    /// Whether the client has begun the one that is open.
+    pub fn is_block(&self) -> bool {
+        self.get().is_some_and(|open| !open.is_implicit)
+    }
+
+    /// Ends what is open.
+    pub fn take(&mut self) -> Option<OpenTransaction> {
+        match std::mem::replace(self, TransactionState::Idle) {
+            TransactionState::Idle => None,
+            TransactionState::Open(open) | TransactionState::Failed(open) => Some(open),
+        }
+    }
+
+    /// What is open has failed, or has gone back to before it did.
+    fn set_failed(&mut self, has_failed: bool) {
+        let state = if has_failed { TransactionState::Failed } else { TransactionState::Open };
+        *self = self.take().map_or(TransactionState::Idle, state);
+    }
+}
+
+/// The moment at which a transaction reads.
+pub(super) enum Moment {
+    /// No statement of rows has run yet: it is still to be chosen.
+    Open,
+    /// A statement of rows has run; names meant this then, where they counted.
+    Fixed(Option<Arc<Catalog>>),
+}
+
 /// A transaction that is open.
 pub(super) struct OpenTransaction {
     pub running: Running,
@@ -29,10 +93,8 @@ pub(super) struct OpenTransaction {
     begin: Savepoint,
     /// Whether it is the one of several statements of a message, not the client's own.
     pub is_implicit: bool,
-    pub has_failed: bool,
     pub is_read_only: bool,
-    /// Whether a statement of rows has run: then its snapshot is fixed.
-    pub has_run: bool,
+    pub moment: Moment,
     pub characteristics: Characteristics,
     pub began_us: i64,
     pub settings: SettingsMark,
@@ -49,8 +111,6 @@ pub(super) struct OpenTransaction {
     pub made: Vec<String>,
     /// Tables of the storage that are of no use once it has committed.
     pub left: Vec<String>,
-    /// The catalog when its snapshot was taken.
-    pub catalog: Option<Arc<Catalog>>,
     pub locks: Vec<LockKey>,
     /// What it stands on.
     pub stance: Stance,
@@ -103,44 +163,62 @@ fn state(code: &[u8; 5]) -> SqlState {
     SqlState(*code)
 }
 
+impl OpenTransaction {
+    pub fn has_run(&self) -> bool {
+        matches!(self.moment, Moment::Fixed(_))
+    }
+
+    /// Whether it was about to commit when whoever runs it was interrupted.
+    pub fn is_committing(&self) -> bool {
+        self.running.try_lock().is_ok_and(|running| running.is_none())
+    }
+
+    /// A statement of rows runs: what it reads is of one moment from now on.
+    pub fn fix_moment(&mut self) {
+        if let Moment::Open = self.moment {
+            self.moment = Moment::Fixed(None);
+        }
+    }
+}
+
 impl Connection {
     /// Where its transaction stands.
     pub fn status(&self) -> TransactionStatus {
         match &self.transaction {
-            None => TransactionStatus::Idle,
-            Some(open) if open.has_failed => TransactionStatus::Failed,
+            TransactionState::Failed(_) => TransactionStatus::Failed,
             // A message's own transaction shows only while the message is answered.
-            Some(open) if open.is_implicit => TransactionStatus::Idle,
-            Some(_) => TransactionStatus::Open,
+            TransactionState::Open(open) if !open.is_implicit => TransactionStatus::Open,
+            TransactionState::Open(_) | TransactionState::Idle => TransactionStatus::Idle,
         }
     }
 
     /// `25P02` unless a statement can run now.
     pub(super) fn refuse_if_failed(&self) -> Result<()> {
-        match &self.transaction {
-            Some(open) if open.has_failed => Err(aborted()),
-            _ => Ok(()),
-        }
+        if self.transaction.has_failed() { Err(aborted()) } else { Ok(()) }
     }
 
     /// How it goes about what others do, by its settings.
     pub(super) fn options(&self) -> TransactionOptions {
-        let chosen = self.settings.concurrency();
+        let chosen = self.session.settings.concurrency();
         let concurrency = match chosen.ends_with("pessimistic") {
             true => Concurrency::Pessimistic,
             false => Concurrency::Optimistic,
         };
-        let Manner { is_looking, is_impatient } = self.manner;
+        let Manner { is_looking, is_impatient } = self.execution.manner;
         TransactionOptions {
             footing: self.footing(),
             concurrency: if is_looking { Concurrency::Optimistic } else { concurrency },
-            label: lock::label(self.process),
-            lock_timeout: if is_impatient { Some(Duration::ZERO) } else { self.settings.lock_timeout() },
+            label: lock::label(self.session.process),
+            lock_timeout: if is_impatient {
+                Some(Duration::ZERO)
+            } else {
+                self.session.settings.lock_timeout()
+            },
             age: None,
-            recall: Some(self.recall.clone()),
+            recall: Some(self.session.recall.clone()),
             conventional: chosen.starts_with("conventional") && !is_looking,
             speculative: chosen == "speculative",
-            memory: Some(self.memory.clone()),
+            memory: Some(self.session.memory.clone()),
         }
     }
 
@@ -150,31 +228,29 @@ impl Connection {
     }
 
     fn open(&mut self, characteristics: &Characteristics, is_implicit: bool) {
-        let is_read_only = characteristics.is_read_only.unwrap_or_else(|| self.settings.reads_only())
+        let is_read_only = characteristics.is_read_only.unwrap_or_else(|| self.session.settings.reads_only())
             || self.reads_the_past();
         let running = self.start();
         // Constraints that are deferred are so in transactions only.
-        self.catalog.take_if(|catalog| !catalog.deferrable.is_empty());
-        self.transaction = Some(OpenTransaction {
+        self.session.forget_deferrable();
+        self.transaction = TransactionState::Open(OpenTransaction {
             begin: running.savepoint(),
             running: Arc::new(Mutex::new(Some(running))),
             is_implicit,
-            has_failed: false,
             is_read_only,
-            has_run: false,
+            moment: Moment::Open,
             characteristics: characteristics.clone(),
             began_us: now_us(),
-            settings: self.settings.mark(),
+            settings: self.session.settings.mark(),
             savepoints: Vec::new(),
             constraint_modes: ConstraintModes::default(),
             doubts: Vec::new(),
             changes: Vec::new(),
-            temporary: self.temporary.clone(),
+            temporary: self.session.temporary.clone(),
             made: Vec::new(),
             left: Vec::new(),
-            catalog: None,
             locks: Vec::new(),
-            stance: self.stance.clone(),
+            stance: self.execution.stance.clone(),
             stand: Weak::new(),
         });
     }
@@ -184,9 +260,9 @@ impl Connection {
     /// # Errors
     /// In a cluster, why the node has stopped.
     pub async fn begin_implicit(&mut self) -> Result<()> {
-        if self.transaction.is_none() {
-            self.requirement = None;
-            self.stance = Stance::now(&self.database).await?;
+        if self.transaction.is_idle() {
+            self.execution.requirement = None;
+            self.execution.stance = Stance::now(&self.database).await?;
         }
         self.begin_within();
         Ok(())
@@ -194,7 +270,7 @@ impl Connection {
 
     /// Begins the transaction of what runs now, which stands on what that does, unless one is open.
     pub(crate) fn begin_within(&mut self) {
-        if self.transaction.is_none() {
+        if self.transaction.is_idle() {
             self.open(&Characteristics::default(), true);
         }
     }
@@ -225,8 +301,8 @@ impl Connection {
     /// Why it could not be committed.
     pub async fn end_implicit(&mut self, commit: bool) -> Result<()> {
         match &self.transaction {
-            Some(open) if open.is_implicit && commit && !open.has_failed => self.commit().await,
-            Some(open) if open.is_implicit => {
+            TransactionState::Open(open) if open.is_implicit && commit => self.commit().await,
+            _ if self.is_in_implicit_transaction() => {
                 self.roll_back().await;
                 Ok(())
             }
@@ -236,24 +312,24 @@ impl Connection {
 
     /// Whether a transaction is open that the client has not begun itself.
     pub fn is_in_implicit_transaction(&self) -> bool {
-        self.transaction.as_ref().is_some_and(|open| open.is_implicit)
+        self.transaction.get().is_some_and(|open| open.is_implicit)
     }
 
     /// How many transactions `COMMIT` and `ROLLBACK` have ended so far.
     pub fn transactions_ended(&self) -> u64 {
-        self.transactions_ended
+        self.session.transactions_ended
     }
 
     /// Whether what runs, or ran last, has committed what it wrote: then it cannot fail any more.
     pub fn has_committed(&self) -> bool {
-        self.has_committed
+        self.execution.has_committed
     }
 
     /// `BEGIN`
     pub(super) fn begin(&mut self, characteristics: &Characteristics) -> Result<()> {
-        match &mut self.transaction {
+        match self.transaction.get_mut() {
             Some(open) if open.is_implicit => open.is_implicit = false,
-            Some(_) => self.warn(b"25001", "there is already a transaction in progress"),
+            Some(_) => self.session.warn(b"25001", "there is already a transaction in progress"),
             None => self.open(characteristics, false),
         }
         self.characterize(characteristics)
@@ -261,12 +337,12 @@ impl Connection {
 
     /// `SET TRANSACTION`, and what follows `BEGIN`.
     pub(super) fn characterize(&mut self, characteristics: &Characteristics) -> Result<()> {
-        let Some(open) = &mut self.transaction else {
-            self.warn(b"25P01", "SET TRANSACTION can only be used in transaction blocks");
+        let Some(open) = self.transaction.get_mut() else {
+            self.session.warn(b"25P01", "SET TRANSACTION can only be used in transaction blocks");
             return Ok(());
         };
         if let Some(is_read_only) = characteristics.is_read_only {
-            if !is_read_only && open.is_read_only && open.has_run {
+            if !is_read_only && open.is_read_only && open.has_run() {
                 return Err(Error::new(
                     state(b"25001"),
                     "transaction read-write mode must be set before any query",
@@ -275,7 +351,7 @@ impl Connection {
             open.is_read_only = is_read_only;
         }
         if characteristics.isolation.is_some() {
-            if open.has_run && open.characteristics.isolation != characteristics.isolation {
+            if open.has_run() && open.characteristics.isolation != characteristics.isolation {
                 return Err(Error::new(
                     state(b"25001"),
                     "SET TRANSACTION ISOLATION LEVEL must be called before any query",
@@ -291,7 +367,7 @@ impl Connection {
 
     /// `COMMIT`: the tag, which says `ROLLBACK` if it had failed.
     pub(super) async fn end(&mut self, commit: bool, chain: bool) -> Result<&'static str> {
-        let Some(open) = &self.transaction else {
+        let Some(open) = self.transaction.get() else {
             if chain {
                 let what = if commit { "COMMIT AND CHAIN" } else { "ROLLBACK AND CHAIN" };
                 return Err(Error::new(
@@ -299,17 +375,16 @@ impl Connection {
                     format!("{what} can only be used in transaction blocks"),
                 ));
             }
-            self.warn(b"25P01", "there is no transaction in progress");
+            self.session.warn(b"25P01", "there is no transaction in progress");
             return Ok(if commit { "COMMIT" } else { "ROLLBACK" });
         };
         if open.is_implicit {
-            self.warn(b"25P01", "there is no transaction in progress");
+            self.session.warn(b"25P01", "there is no transaction in progress");
         }
-        let Some(open) = &self.transaction else { return Ok("COMMIT") };
         let mut characteristics = open.characteristics.clone();
         characteristics.is_read_only = Some(open.is_read_only);
-        let commits = commit && !open.has_failed;
-        self.transactions_ended += 1;
+        let commits = commit && !self.transaction.has_failed();
+        self.session.transactions_ended += 1;
         if commits {
             self.commit().await?;
         } else {
@@ -323,7 +398,7 @@ impl Connection {
 
     /// Commits what is open; afterwards nothing is, whatever comes of it.
     pub(super) async fn commit(&mut self) -> Result<()> {
-        if self.transaction.is_none() {
+        if self.transaction.is_idle() {
             return Ok(());
         }
         let settled = match self.has_doubts() {
@@ -334,7 +409,7 @@ impl Connection {
             Ok(()) => self.complete_cursors().await,
             Err(error) => Err(error),
         };
-        let Some(open) = &self.transaction else { return Ok(()) };
+        let Some(open) = self.transaction.get() else { return Ok(()) };
         let running = open.running.lock().await.take();
         let outcome = match running {
             Some(running) if held.is_ok() => self.commit_running(running).await,
@@ -350,10 +425,10 @@ impl Connection {
     /// What is left to do when a transaction has ended.
     pub(super) fn wind_up(&mut self, open: OpenTransaction, end: End) {
         if end == End::RolledBack {
-            self.settings.go_back(&open.settings);
-            self.temporary = open.temporary;
+            self.session.settings.go_back(&open.settings);
+            self.session.temporary = open.temporary;
         }
-        self.settings.end_local();
+        self.session.settings.end_local();
         match end {
             End::Committed => {
                 if !open.changes.is_empty() {
@@ -369,7 +444,7 @@ impl Connection {
             }
             End::RolledBack => self.drop_storage(&open.made),
         }
-        self.catalog = None;
+        self.session.forget_catalog();
         self.end_cursors(end != End::RolledBack);
         self.let_go(&open.locks);
     }
@@ -377,21 +452,19 @@ impl Connection {
     /// Whether a table, committed or temporary, has its rows in this table of the storage.
     fn is_named(&self, storage: &str) -> bool {
         self.database.is_named(storage)
-            || self.temporary.iter().any(
-                |change| matches!(&change.object, Some(Object::Table(table)) if table.storage == storage),
-            )
+            || self.session.temporary_storage().any(|temporary| temporary == storage)
     }
 
     /// Gives up locks on tables, and the advisory ones that are of the transaction.
     fn let_go(&self, locks: &[LockKey]) {
-        self.database.release_locks(self.process, locks);
-        self.facts.advisory.lock().give_back_all(&self.database.locks, self.process, true);
+        self.database.release_locks(self.session.process, locks);
+        self.session.facts.advisory.lock().give_back_all(&self.database.locks, self.session.process, true);
     }
 
     /// Commits in the database beneath, with the changes of the catalog.
     async fn commit_running(&mut self, mut running: Transaction) -> Result<End> {
-        let changes = self.transaction.as_ref().map(|open| open.changes.clone()).unwrap_or_default();
-        let key = self.settings.idempotency_key();
+        let changes = self.transaction.get().map(|open| open.changes.clone()).unwrap_or_default();
+        let key = self.session.settings.idempotency_key();
         // A repetition commits without doing anything. What is published of a catalog has to be what was done.
         let database = self.database.clone();
         let mut alone = None;
@@ -399,7 +472,7 @@ impl Connection {
             alone = Some(database.commit_alone(key)?);
             // One that has aborted is told so when it commits.
             if let Some(Ok(first)) = database.database().first_outcome(key.as_bytes()).await? {
-                self.last_seq = Some(first);
+                self.session.last_seq = Some(first);
                 return Ok(End::Repeated);
             }
         }
@@ -414,7 +487,7 @@ impl Connection {
         *running.options_mut() = self.options();
         if let Some(ground) = self.ground().cloned()
             && running.makes_call()
-            && self.requirement.is_none()
+            && self.execution.requirement.is_none()
         {
             let requirement = self.requirement_of(&ground).await?.ok_or_else(redefined)?;
             running.options_mut().footing = Footing::State(requirement);
@@ -423,8 +496,8 @@ impl Connection {
         drop(alone);
         match outcome {
             Ok(seq) => {
-                self.last_seq = Some(seq);
-                self.has_committed |= has_written;
+                self.session.last_seq = Some(seq);
+                self.execution.has_committed |= has_written;
                 Ok(End::Committed)
             }
             // A table that is replaced where another node leads is gone before anybody here knows.
@@ -453,18 +526,20 @@ impl Connection {
     }
 
     fn needs_block(&self, what: &str) -> Result<()> {
-        match &self.transaction {
-            Some(open) if !open.is_implicit => Ok(()),
-            _ => Err(Error::new(state(b"25P01"), format!("{what} can only be used in transaction blocks"))),
+        match self.transaction.is_block() {
+            true => Ok(()),
+            false => {
+                Err(Error::new(state(b"25P01"), format!("{what} can only be used in transaction blocks")))
+            }
         }
     }
 
     /// `SAVEPOINT`
     pub(super) async fn savepoint(&mut self, name: String) -> Result<()> {
         self.needs_block("SAVEPOINT")?;
-        let settings = self.settings.mark();
-        let temporary = self.temporary.clone();
-        if let Some(open) = &mut self.transaction
+        let settings = self.session.settings.mark();
+        let temporary = self.session.temporary.clone();
+        if let Some(open) = self.transaction.get_mut()
             && let Some(running) = open.running.lock().await.as_ref()
         {
             let (changes, left) = (open.changes.len(), open.left.len());
@@ -485,7 +560,7 @@ impl Connection {
     }
 
     fn savepoint_at(&self, name: &str) -> Result<usize> {
-        let savepoints = self.transaction.as_ref().map(|open| open.savepoints.as_slice()).unwrap_or_default();
+        let savepoints = self.transaction.get().map(|open| open.savepoints.as_slice()).unwrap_or_default();
         savepoints
             .iter()
             .rposition(|savepoint| savepoint.name == name)
@@ -496,7 +571,7 @@ impl Connection {
     pub(super) async fn roll_back_to(&mut self, name: &str) -> Result<()> {
         self.needs_block("ROLLBACK TO SAVEPOINT")?;
         let at = self.savepoint_at(name)?;
-        if let Some(open) = &mut self.transaction {
+        if let Some(open) = self.transaction.get_mut() {
             let savepoint = &open.savepoints[at];
             if let Some(running) = open.running.lock().await.as_mut() {
                 running.roll_back_to(&savepoint.point);
@@ -506,11 +581,11 @@ impl Connection {
             // What was settled since may have held by what is taken back.
             open.doubts.clone_from(&savepoint.doubts);
             open.constraint_modes = savepoint.constraint_modes.clone();
-            self.temporary = savepoint.temporary.clone();
-            self.settings.go_back(&savepoint.settings.clone());
+            self.session.temporary = savepoint.temporary.clone();
+            self.session.settings.go_back(&savepoint.settings.clone());
             open.savepoints.truncate(at + 1);
-            open.has_failed = false;
-            self.catalog = None;
+            self.transaction.set_failed(false);
+            self.session.forget_catalog();
         }
         Ok(())
     }
@@ -519,7 +594,7 @@ impl Connection {
     pub(super) fn release(&mut self, name: &str) -> Result<()> {
         self.needs_block("RELEASE SAVEPOINT")?;
         let at = self.savepoint_at(name)?;
-        if let Some(open) = &mut self.transaction {
+        if let Some(open) = self.transaction.get_mut() {
             open.savepoints.truncate(at);
         }
         Ok(())
@@ -528,56 +603,48 @@ impl Connection {
     /// A statement has failed: so has its transaction. What it holds, beyond its last savepoint, is of no use any
     /// more, and nobody else need wait for it.
     pub(crate) fn fail(&mut self) {
-        let Some(open) = self.transaction.as_mut().filter(|open| !open.has_failed) else { return };
-        open.has_failed = true;
+        let TransactionState::Open(open) = &mut self.transaction else { return };
         let point = open.savepoints.last().map_or(open.begin, |savepoint| savepoint.point);
         if let Ok(mut running) = open.running.try_lock()
             && let Some(running) = running.as_mut()
         {
             running.roll_back_to(&point);
         }
-        if open.savepoints.is_empty() {
-            let locks = std::mem::take(&mut open.locks);
+        let locks = open.savepoints.is_empty().then(|| std::mem::take(&mut open.locks));
+        self.transaction.set_failed(true);
+        if let Some(locks) = locks {
             self.let_go(&locks);
         }
-    }
-
-    pub(crate) fn warn(&mut self, code: &[u8; 5], message: &str) {
-        self.notices.push(Notice { severity: "WARNING", error: Error::new(state(code), message) });
-    }
-
-    pub(crate) fn notice(&mut self, error: Error) {
-        self.notices.push(Notice { severity: "NOTICE", error });
     }
 }
 
 /// What definitions ask of the connection.
 impl Connection {
     pub(crate) fn has_run(&self) -> bool {
-        self.transaction.as_ref().is_some_and(|open| open.has_run)
+        self.transaction.get().is_some_and(OpenTransaction::has_run)
     }
 
     /// Whether a table of the storage is the transaction's own, and can be written without its other statements.
     pub(crate) fn can_write_aside(&self, storage: &str) -> bool {
         self.transaction
-            .as_ref()
-            .is_some_and(|open| !open.has_run && open.made.iter().any(|made| made == storage))
+            .get()
+            .is_some_and(|open| !open.has_run() && open.made.iter().any(|made| made == storage))
     }
 
     pub(crate) fn set_copying(&mut self, copying: Option<crate::copy::copying::Copying>) {
-        self.copying = copying;
+        self.execution.copying = copying;
     }
 
     pub(crate) fn take_copying(&mut self) -> Option<crate::copy::copying::Copying> {
-        self.copying.take()
+        self.execution.copying.take()
     }
 
     pub(crate) fn is_in_transaction(&self) -> bool {
-        self.transaction.is_some()
+        !self.transaction.is_idle()
     }
 
     pub(crate) fn is_read_only(&self) -> bool {
-        self.transaction.as_ref().is_some_and(|open| open.is_read_only)
+        self.transaction.get().is_some_and(|open| open.is_read_only)
     }
 
     /// Why something is refused that only reads.
@@ -587,14 +654,14 @@ impl Connection {
 
     /// A table of the storage is made: it is dropped if the transaction does not commit.
     pub(crate) fn note_made(&mut self, storage: String) {
-        if let Some(open) = &mut self.transaction {
+        if let Some(open) = self.transaction.get_mut() {
             open.made.push(storage);
         }
     }
 
     /// A table of the storage is of no use once the transaction has committed.
     pub(crate) fn note_left(&mut self, storage: String) {
-        if let Some(open) = &mut self.transaction {
+        if let Some(open) = self.transaction.get_mut() {
             open.left.push(storage);
         }
     }
@@ -606,9 +673,9 @@ impl Connection {
         statement: &Arc<fabius::Statement>,
         arguments: &[fabius_value::Value],
     ) -> Result<Vec<fabius_value::Value>> {
-        match &self.transaction {
-            Some(open) if open.has_run => self.submit(statement, arguments, None).await,
-            _ => Ok(self.database.database().run(statement, arguments, None).await?.results),
+        match self.has_run() {
+            true => self.submit(statement, arguments, None).await,
+            false => Ok(self.database.database().run(statement, arguments, None).await?.results),
         }
     }
 

@@ -325,9 +325,9 @@ impl Connection {
     ) -> Result<Response> {
         let is_alone = self.begin_alone();
         let postpones = self.postpone(all.references.clone());
-        let before = self.given.clone();
+        let before = self.execution.given.clone();
         let mut outcome = self.perform_parts(all, parameters).await;
-        self.given = before;
+        self.execution.given = before;
         if postpones {
             let ended = self.end_postponing(outcome.is_ok()).await;
             outcome = outcome.and_then(|response| ended.map(|()| response));
@@ -351,7 +351,7 @@ impl Connection {
                         let tag = if all.answering.is_some() { "SELECT" } else { all.tag.unwrap_or(tag) };
                         answer = Some(Response::Rows { columns, rows: held.stream(), tag });
                     } else {
-                        self.given.insert(part.number, held);
+                        self.execution.given.insert(part.number, held);
                     }
                 }
                 done if is_last && answer.is_none() => answer = Some(done),

@@ -28,7 +28,7 @@ impl Connection {
         let catalog = self.catalog();
         if alter.if_exists && catalog.relation(&alter.name)?.is_none() {
             let (_, name) = parts(&alter.name)?;
-            self.notice(Error::new(
+            self.session.notice(Error::new(
                 SqlState::UNDEFINED_TABLE,
                 format!("relation \"{name}\" does not exist, skipping"),
             ));
@@ -103,7 +103,7 @@ impl Connection {
                     if !if_not_exists {
                         return Err(Error::new(SqlState(*b"42701"), exists));
                     }
-                    self.notice(Error::new(SqlState(*b"42701"), format!("{exists}, skipping")));
+                    self.session.notice(Error::new(SqlState(*b"42701"), format!("{exists}, skipping")));
                     return Ok(());
                 }
                 self.add_column(table, column_def).await?;
@@ -114,7 +114,7 @@ impl Connection {
                 for name in column_names {
                     let name = folded(name);
                     if table.column(&name).is_none() && *if_exists {
-                        self.notice(Error::new(
+                        self.session.notice(Error::new(
                             SqlState(*b"00000"),
                             format!(
                                 "column \"{name}\" of relation \"{}\" does not exist, skipping",
@@ -471,7 +471,7 @@ impl Connection {
         if !if_exists {
             return Err(no_constraint(name, table));
         }
-        self.notice(Error::new(
+        self.session.notice(Error::new(
             SqlState(*b"00000"),
             format!("constraint \"{name}\" of relation \"{}\" does not exist, skipping", table.name.name),
         ));

@@ -44,7 +44,7 @@ impl Connection {
                     );
                 }
                 None => {
-                    self.warn(b"3D000", &format!("database \"{name}\" does not exist"));
+                    self.session.warn(b"3D000", &format!("database \"{name}\" does not exist"));
                     return Ok("COMMENT".into());
                 }
             },

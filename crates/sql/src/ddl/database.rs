@@ -75,7 +75,7 @@ impl Connection {
         let Some(oid) = self.database().known_database(name) else {
             let message = format!("database \"{name}\" does not exist");
             if matches!(change, DatabaseChange::Drop { if_exists: true, .. }) {
-                self.notice(Error::new(SqlState(*b"00000"), format!("{message}, skipping")));
+                self.session.notice(Error::new(SqlState(*b"00000"), format!("{message}, skipping")));
                 return Ok("DROP DATABASE".into());
             }
             return Err(Error::new(SqlState(*b"3D000"), message));

@@ -137,7 +137,7 @@ impl Connection {
                     if !if_exists {
                         return Err(Error::new(SqlState(*b"42704"), message));
                     }
-                    self.notice(Error::new(SqlState(*b"00000"), format!("{message}, skipping")));
+                    self.session.notice(Error::new(SqlState(*b"00000"), format!("{message}, skipping")));
                     return Ok("ALTER DOMAIN".into());
                 }
                 domain.checks.retain(|check| check.name != *constraint);
@@ -206,7 +206,7 @@ impl Connection {
                 }
                 None if if_exists => {
                     let missing = no_type(name, ", skipping").message().to_string();
-                    self.notice(Error::new(SqlState(*b"00000"), missing));
+                    self.session.notice(Error::new(SqlState(*b"00000"), missing));
                 }
                 None => return Err(no_type(name, "")),
             }

@@ -119,7 +119,7 @@ impl Connection {
                         SqlState(*b"00000"),
                         format!("{word} \"{short}\" does not exist, skipping"),
                     );
-                    self.notice(missing);
+                    self.session.notice(missing);
                 }
                 (_, None) => {
                     let error = catalog.missing(word, name);
@@ -210,12 +210,12 @@ impl Connection {
         let notice = |message: String| Error::new(SqlState(*b"00000"), message);
         match gone {
             [] => {}
-            [one] => self.notice(notice(format!("drop cascades to {one}"))),
+            [one] => self.session.notice(notice(format!("drop cascades to {one}"))),
             several => {
                 let details: Vec<String> =
                     several.iter().map(|one| format!("drop cascades to {one}")).collect();
                 let message = format!("drop cascades to {} other objects", several.len());
-                self.notice(notice(message).with_detail(details.join("\n")));
+                self.session.notice(notice(message).with_detail(details.join("\n")));
             }
         }
     }
@@ -279,7 +279,7 @@ impl Connection {
             if !if_exists {
                 return Err(missing);
             }
-            self.notice(Error::new(
+            self.session.notice(Error::new(
                 SqlState(*b"00000"),
                 format!("schema \"{name}\" does not exist, skipping"),
             ));
@@ -387,7 +387,7 @@ impl Connection {
                         child.name.name
                     )));
                 }
-                self.notice(Error::new(
+                self.session.notice(Error::new(
                     SqlState(*b"00000"),
                     format!("truncate cascades to table \"{}\"", child.name.name),
                 ));

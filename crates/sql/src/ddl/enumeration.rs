@@ -175,7 +175,7 @@ impl Connection {
                     if !added.if_not_exists {
                         return Err(exists(""));
                     }
-                    self.notice(exists(", skipping"));
+                    self.session.notice(exists(", skipping"));
                     return Ok("ALTER TYPE".into());
                 }
                 let place = match &added.position {
@@ -245,7 +245,7 @@ impl Connection {
         for name in names {
             match self.catalog().enumeration(name)?.cloned() {
                 Some(of) => self.drop_type(&of, cascade).await?,
-                None if if_exists => self.notice(Error::new(
+                None if if_exists => self.session.notice(Error::new(
                     SqlState(*b"00000"),
                     no_type(name, ", skipping").message().to_string(),
                 )),

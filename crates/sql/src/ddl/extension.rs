@@ -28,12 +28,12 @@ impl Connection {
             if !if_not_exists {
                 return Err(exists(""));
             }
-            self.notice(exists(", skipping"));
+            self.session.notice(exists(", skipping"));
             return tag();
         }
         if let Some(missing) = extension.missing {
             let message = format!("{missing} will not be there");
-            self.warn(b"01000", &format!("extension \"{name}\" is for names only: {message}"));
+            self.session.warn(b"01000", &format!("extension \"{name}\" is for names only: {message}"));
         }
         let oid = self.database().new_oid();
         self.record(Change::from(Object::Extension(oid, name.to_string())), false);
@@ -55,7 +55,7 @@ impl Connection {
                     return Err(Error::new(SqlState(*b"2BP01"), "PL/pgSQL is part of every database")
                         .with_hint("leave it where it is"));
                 }
-                None if if_exists => self.notice(missing(", skipping")),
+                None if if_exists => self.session.notice(missing(", skipping")),
                 None => return Err(missing("")),
             }
         }

@@ -195,7 +195,7 @@ impl Connection {
                 false if granting.gives => format!("not all privileges were {verb} for \"{}\"", object.name),
                 false => format!("not all privileges could be {verb} for \"{}\"", object.name),
             };
-            self.warn(state, &message);
+            self.session.warn(state, &message);
         }
         let mut grants = access.grants(class);
         change(&mut grants, access.owner, (grantor, granting), grantees, given)?;
@@ -316,14 +316,14 @@ impl Connection {
         let found = match self.find_securable(of) {
             Err(error) if if_exists && error.state() == SqlState::UNDEFINED_TABLE => {
                 let message = format!("{}, skipping", error.message());
-                self.notice(Error::new(SqlState(*b"00000"), message));
+                self.session.notice(Error::new(SqlState(*b"00000"), message));
                 return Ok(tag.into());
             }
             found => found?,
         };
         let to = self.named_role(to)?;
         if found.kind == "index" {
-            self.warn(b"42809", &format!("cannot change owner of index \"{}\"", found.name));
+            self.session.warn(b"42809", &format!("cannot change owner of index \"{}\"", found.name));
             return Ok(tag.into());
         }
         let (current, roles) = (self.current_role(), self.roles());

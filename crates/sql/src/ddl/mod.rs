@@ -204,7 +204,7 @@ impl Connection {
         if !if_not_exists {
             return Err(exists(&name.name));
         }
-        self.notice(Error::new(
+        self.session.notice(Error::new(
             SqlState(*b"42P07"),
             format!("relation \"{}\" already exists, skipping", name.name),
         ));
@@ -273,7 +273,7 @@ impl Connection {
             if !if_not_exists {
                 return Err(taken);
             }
-            self.notice(Error::new(
+            self.session.notice(Error::new(
                 SqlState(*b"42P06"),
                 format!("schema \"{name}\" already exists, skipping"),
             ));
@@ -360,7 +360,7 @@ impl Connection {
                     catalog.require_to_drop(oid)?;
                     self.record_gone(oid, false);
                 }
-                [] if if_exists => self.notice(Error::new(
+                [] if if_exists => self.session.notice(Error::new(
                     SqlState(*b"00000"),
                     format!("{kind} {}() does not exist, skipping", described.name),
                 )),
@@ -436,7 +436,7 @@ impl Connection {
                 .with_detail(format!("it is a {}", other.kind())));
             }
             None if if_exists => {
-                self.notice(Error::new(
+                self.session.notice(Error::new(
                     SqlState::UNDEFINED_TABLE,
                     format!("relation \"{from}\" does not exist, skipping"),
                 ));

@@ -134,7 +134,8 @@ impl Connection {
     fn rename_role(&mut self, from: &str, to: &str) -> Result<String> {
         let old = self.changeable_role(&RoleName::Named(from.to_string()))?;
         let roles = self.roles();
-        for (role, what) in [(self.session_role(&roles), "session"), (self.current_role(), "current")] {
+        for (role, what) in [(self.session.session_role(&roles), "session"), (self.current_role(), "current")]
+        {
             if role == old.oid {
                 return Err(Error::new(SqlState::NOT_SUPPORTED, format!("{what} user cannot be renamed")));
             }
@@ -185,13 +186,15 @@ impl Connection {
             let role = match self.changeable_role(name) {
                 Err(error) if if_exists && error.state() == SqlState(*b"42704") => {
                     let message = format!("{}, skipping", error.message());
-                    self.notice(Error::new(SqlState(*b"00000"), message));
+                    self.session.notice(Error::new(SqlState(*b"00000"), message));
                     continue;
                 }
                 found => found?,
             };
             let roles = self.roles();
-            for (own, what) in [(self.current_role(), "current"), (self.session_role(&roles), "session")] {
+            for (own, what) in
+                [(self.current_role(), "current"), (self.session.session_role(&roles), "session")]
+            {
                 if own == role.oid {
                     return Err(Error::new(SqlState(*b"55006"), format!("{what} user cannot be dropped")));
                 }
@@ -269,7 +272,7 @@ impl Connection {
                     Some(_) => role.member_of.retain(|membership| membership.role != of),
                     None => {
                         let message = format!("role \"{}\" is not a member of role \"{name}\"", role.name);
-                        self.warn(b"01000", &message);
+                        self.session.warn(b"01000", &message);
                         continue;
                     }
                 }
@@ -318,7 +321,7 @@ impl Connection {
                     Some(membership) if membership.admin || !admin => {
                         let message =
                             format!("role \"{}\" is already a member of role \"{name}\"", role.name);
-                        self.notice(Error::new(SqlState(*b"00000"), message));
+                        self.session.notice(Error::new(SqlState(*b"00000"), message));
                         continue;
                     }
                     Some(membership) => membership.admin = true,

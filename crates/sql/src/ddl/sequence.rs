@@ -128,7 +128,7 @@ impl Connection {
     ) -> Result<String> {
         let catalog = self.catalog();
         if if_exists && catalog.relation(name)?.is_none() {
-            self.notice(Error::new(
+            self.session.notice(Error::new(
                 SqlState::UNDEFINED_TABLE,
                 format!("relation \"{name}\" does not exist, skipping"),
             ));

@@ -247,9 +247,9 @@ impl Connection {
         parameters: &[Value],
     ) -> Result<Vec<Vec<Value>>> {
         let point = self.point().await;
-        self.manner.is_looking = true;
+        self.execution.manner.is_looking = true;
         let rows = self.rows_by(catalog, plan, parameters).await;
-        self.manner.is_looking = false;
+        self.execution.manner.is_looking = false;
         self.forget_since(point).await;
         rows
     }
@@ -268,13 +268,13 @@ impl Connection {
     }
 
     async fn point(&mut self) -> Option<fabius::Savepoint> {
-        let running = self.transaction.as_ref()?.running.clone();
+        let running = self.transaction.get()?.running.clone();
         let running = running.lock().await;
         running.as_ref().map(Transaction::savepoint)
     }
 
     async fn forget_since(&mut self, point: Option<fabius::Savepoint>) {
-        let Some(open) = &self.transaction else { return };
+        let Some(open) = self.transaction.get() else { return };
         if let (Some(point), Some(running)) = (point, open.running.lock().await.as_mut()) {
             running.roll_back_to(&point);
         }

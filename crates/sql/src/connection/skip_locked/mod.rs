@@ -157,9 +157,9 @@ impl Connection {
     ) -> Result<Response> {
         let is_alone = !self.is_in_transaction();
         if is_alone && matches!((&plan.how, &plan.direct.body), (How::Within(_), Body::Program(_))) {
-            self.manner.is_impatient = true;
+            self.execution.manner.is_impatient = true;
             let outcome = Box::pin(self.perform(catalog, &plan.direct, given)).await;
-            self.manner.is_impatient = false;
+            self.execution.manner.is_impatient = false;
             match outcome {
                 Err(error) if error.state() == SqlState::LOCK_NOT_AVAILABLE => {}
                 outcome => return outcome,
@@ -172,9 +172,9 @@ impl Connection {
                 .await
                 .map(|rows| rows_response(plan.direct.columns.clone().unwrap_or_default(), rows, "SELECT")),
             How::Within(filled) => {
-                let before = self.given.clone();
+                let before = self.execution.given.clone();
                 let outcome = self.perform_filled(catalog, (plan, filled), given.parameters).await;
-                self.given = before;
+                self.execution.given = before;
                 outcome
             }
         };
@@ -198,7 +198,7 @@ impl Connection {
             if *wanted == Rows::Relation {
                 let mut held = HeldRows::new(self.holding());
                 held.fill(&mut rows, (usize::MAX, usize::MAX)).await?;
-                self.given.insert(query.number, held);
+                self.execution.given.insert(query.number, held);
                 counts.push(0);
                 continue;
             }
