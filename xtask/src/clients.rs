@@ -9,6 +9,8 @@ use std::process::{Command, Stdio};
 /// Versions, so that every machine tests with the same ones.
 const PSYCOPG: &str = "psycopg[binary]==3.2.9";
 const ASYNCPG: &str = "asyncpg==0.30.0";
+const SQLALCHEMY: &str = "SQLAlchemy==2.0.43";
+const PANDAS: &str = "pandas==2.3.3";
 const NODE_POSTGRES: &str = "pg@8.16.0";
 const JDBC: &str = "org.postgresql:postgresql:42.7.5";
 const MAVEN_COPY: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy";
@@ -32,7 +34,7 @@ pub fn fetch() -> bool {
     let python = python_packages(&folder);
     let all = [
         ("psql and pgbench", programs()),
-        ("psycopg and asyncpg", python),
+        ("psycopg, asyncpg, SQLAlchemy and pandas", python),
         ("node-postgres", node_postgres(&folder)),
         ("JDBC", jdbc(&folder)),
         ("pgx", pgx(&folder)),
@@ -63,7 +65,8 @@ fn python_packages(folder: &Path) -> bool {
         return false;
     }
     // The tests look for these marks.
-    [("psycopg", PSYCOPG), ("asyncpg", ASYNCPG)].into_iter().fold(true, |all, (module, package)| {
+    let all = [("psycopg", PSYCOPG), ("asyncpg", ASYNCPG), ("sqlalchemy", SQLALCHEMY), ("pandas", PANDAS)];
+    all.into_iter().fold(true, |all, (module, package)| {
         let mark = folder.join(format!("python.{module}"));
         let has = || succeeds(Command::new(&python).args(["-c", &format!("import {module}")]));
         let is_there =

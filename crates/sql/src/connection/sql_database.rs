@@ -255,7 +255,7 @@ impl SqlDatabase {
     }
 
     /// The version of the committed catalog.
-    pub(super) fn version(&self) -> u64 {
+    pub fn version(&self) -> u64 {
         self.version.load(Acquire)
     }
 

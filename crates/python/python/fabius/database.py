@@ -1,0 +1,265 @@
+"""A database that is open in this process."""
+
+from __future__ import annotations
+
+import html
+import threading
+from collections import namedtuple
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from os import PathLike
+from types import TracebackType
+from typing import Any, ParamSpec, TypeVar, overload
+
+from . import _fabius, dbapi, transactions
+from .errors import ProgrammingError
+from .parameters import Parameters
+from .tables import Shape, Table
+from .transactions import OutsideTransaction, Run, Transaction
+
+__all__ = ["Database", "Result", "open"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: Sessions that are kept for the next transaction.
+_IDLE_MAX = 16
+
+
+def open(  # noqa: A001 (as one opens a file)
+    path: str | PathLike[str] | None = None,
+    *,
+    engine: str | None = None,
+    durability: str | None = None,
+    workers: int | None = None,
+    history: float | None = None,
+) -> Database:
+    """Opens the database of a directory, which is begun there if there is none; without one, a database in memory.
+
+    ``engine`` is one of ``lazy`` (the default), ``2pl``, ``occ``, ``split``, ``locking``, ``graph``, ``partitioned``
+    and ``dora``; ``durability`` is ``fsync`` (a commit is on the disk before it is answered; the default) or ``none``.
+    ``workers`` are threads for deferred work, and ``history`` is for how many seconds the past can be read.
+    """
+    return Database(_fabius.Database.open(path, engine=engine, durability=durability, workers=workers, history=history))
+
+
+class Result(Sequence[Any]):
+    """The rows of a statement: a sequence of named tuples, which a notebook shows as a table."""
+
+    def __init__(self, tag: str, columns: Sequence[tuple[str, int]], rows: Sequence[tuple[Any, ...]]) -> None:
+        #: What the statement did, as ``SELECT 3``.
+        self.tag = tag
+        #: The columns' names.
+        self.columns = tuple(name for name, _ in columns)
+        self._rows = list(map(_row_class(self.columns)._make, rows)) if columns else list(rows)
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows the statement gave or changed; -1 if it is about none."""
+        return dbapi._count(self.tag)
+
+    def one(self) -> Any:
+        """The only row.
+
+        Raises ``ProgrammingError`` if there is none, or another.
+        """
+        if len(self._rows) != 1:
+            raise ProgrammingError(f"one row is wanted, but there are {len(self._rows)}")
+        return self._rows[0]
+
+    def first(self) -> Any:
+        """The first row, or ``None``."""
+        return self._rows[0] if self._rows else None
+
+    def scalar(self) -> Any:
+        """The first column of the only row."""
+        return self.one()[0]
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Any]: ...
+
+    def __getitem__(self, index: int | slice) -> Any:
+        return self._rows[index]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(map(repr, self._rows[:10]))
+        return f"<Result {self.tag}: [{shown}{', ...' if len(self._rows) > 10 else ''}]>"
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
+        body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in self._rows[:100])
+        more = f"<p>{len(self._rows) - 100} more rows</p>" if len(self._rows) > 100 else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def _cell(value: Any) -> str:
+    return f"<td>{'<i>null</i>' if value is None else html.escape(str(value))}</td>"
+
+
+def _row_class(columns: tuple[str, ...]) -> Any:
+    """A class of rows: fields by name where the name is one of Python's, and by place."""
+    known = _ROW_CLASSES.get(columns)
+    if known is None:
+        known = _ROW_CLASSES[columns] = namedtuple("Row", columns, rename=True)
+    return known
+
+
+_ROW_CLASSES: dict[tuple[str, ...], Any] = {}
+
+
+class Database:
+    """A database that is open in this process; see :func:`open`. Threads may share it.
+
+    >>> import fabius
+    >>> with fabius.open() as db:
+    ...     db.execute("create table stock (item int primary key, qty int)").tag
+    ...     db.execute("insert into stock values (%s, %s)", (5, 10)).rowcount
+    ...     db.execute("update stock set qty = qty - 1 where item = 5 returning qty").scalar()
+    'CREATE TABLE'
+    1
+    9
+    """
+
+    def __init__(self, native: _fabius.Database) -> None:
+        self._native = native
+        self._lock = threading.Lock()
+        self._idle: list[dbapi.Connection] = []
+        self._shapes: tuple[int, dict[str, Shape]] = (0, {})
+
+    def connect(self, *, user: str = "fabius", autocommit: bool = False) -> dbapi.Connection:
+        """A new session, as DB-API 2.0 has it."""
+        return dbapi.connect(self._native, user=user, autocommit=autocommit)
+
+    def execute(self, text: str, parameters: Parameters | None = None) -> Result:
+        """Runs a statement, as a part of the transaction that this thread is in, or else as one of its own; its
+        parameters are written ``%s`` or ``%(name)s``.
+
+        A statement that Fabius can make a program of is one call: it is ordered, durable, and never retried.
+        """
+        run = transactions.current(self)
+        if run is not None:
+            return run.execute(text, parameters)
+        with self._session() as connection:
+            return _result(connection, text, parameters)
+
+    def script(self, text: str) -> None:
+        """Runs several statements, one after the other."""
+        connection = self.connect(autocommit=True)
+        try:
+            for statement in connection._native.split(text):
+                connection.execute(statement)
+        finally:
+            connection.close()
+
+    @overload
+    def transaction(self, function: Callable[P, R]) -> Transaction[P, R]: ...
+
+    @overload
+    def transaction(self) -> AbstractContextManager[Run]: ...
+
+    def transaction(self, function: Callable[..., Any] | None = None) -> Any:
+        """Makes a function a transaction; or, without one, what stands in a ``with`` block.
+
+        >>> import fabius
+        >>> db = fabius.open()
+        >>> db.script("create table stock (item int primary key, qty int); insert into stock values (5, 10)")
+        >>> @db.transaction
+        ... def reserve(item: int, n: int) -> int:
+        ...     row = db.stock[item]
+        ...     fabius.require(row.qty >= n, f"only {row.qty} left")
+        ...     row.qty -= n
+        ...     return row.qty
+        >>> reserve(5, 3)
+        7
+        >>> reserve(5, 8)
+        Traceback (most recent call last):
+        fabius.transactions.Aborted: only 7 left
+        >>> with db.transaction() as t:
+        ...     t.execute("update stock set qty = 0").rowcount
+        1
+        >>> db.close()
+
+        A function runs again if what it read has changed by the time it commits: beside the database it should have no
+        effects that must not happen twice. A ``with`` block runs once, and a conflict is ``SerializationFailure``.
+        """
+        return transactions.running(self) if function is None else Transaction(self, function)
+
+    def table(self, name: str) -> Table:
+        """A table's rows by key, within a transaction: ``db.table("shop.stock")``, or ``db.stock``."""
+        run = transactions.current(self)
+        if run is None:
+            raise OutsideTransaction(
+                f"rows of {name} by key are for transactions: decorate the function with @db.transaction, write "
+                "`with db.transaction():`, or use db.execute"
+            )
+        return run.table(name)
+
+    def __getattr__(self, name: str) -> Table:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self.table(name)
+
+    def _shape(self, name: str, execute: Callable[..., Result]) -> Shape:
+        version = self._native.catalog_version
+        if self._shapes[0] != version:
+            self._shapes = (version, {})
+        known = self._shapes[1].get(name)
+        if known is None:
+            known = self._shapes[1][name] = transactions.shape(name, execute)
+        return known
+
+    @contextmanager
+    def _session(self) -> Iterator[dbapi.Connection]:
+        """A session that nobody else has."""
+        with self._lock:
+            connection = self._idle.pop() if self._idle else None
+        if connection is None or connection.closed:
+            connection = self.connect(autocommit=True)
+        try:
+            yield connection
+        finally:
+            if not connection.closed:
+                if connection.in_transaction or len(self._idle) >= _IDLE_MAX:
+                    connection.close()
+                else:
+                    with self._lock:
+                        self._idle.append(connection)
+
+    def checkpoint(self) -> None:
+        """Makes the next opening short."""
+        self._native.checkpoint()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is closed."""
+        return self._native.is_closed
+
+    def close(self) -> None:
+        """Ends all sessions and closes the database; all that was promised is durable."""
+        self._native.close()
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<fabius.Database {'closed' if self.closed else 'open'}>"
+
+
+def _result(connection: dbapi.Connection, text: str, parameters: Parameters | None) -> Result:
+    cursor = connection.execute(text, parameters)
+    columns = [(column.name, column.type_code) for column in cursor.description or ()]
+    return Result(cursor.statusmessage or "", columns, cursor._rows or ())

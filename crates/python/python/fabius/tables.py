@@ -1,0 +1,212 @@
+"""Rows by their keys, as functions that are transactions use them: ``db.stock[5].qty -= 1``.
+
+A row is read when one of its columns is asked for, and written when one is assigned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from .errors import Error, ProgrammingError, lookup
+
+if TYPE_CHECKING:
+    from .transactions import Run
+
+__all__ = ["Row", "Table", "RowNotFound"]
+
+
+class RowNotFound(lookup("P0002"), KeyError):  # type: ignore[misc]
+    """There is no row of a key; ``except KeyError`` catches it too."""
+
+    __str__ = Error.__str__
+
+
+def quoted(name: str) -> str:
+    """A name as SQL writes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+class Shape:
+    """A table's columns and key, as its catalog has them."""
+
+    def __init__(self, name: str, columns: tuple[str, ...], key: tuple[str, ...]) -> None:
+        self.name = name
+        self.columns = columns
+        self.key = key
+        self.written = ".".join(map(quoted, name.split(".")))
+
+    def condition(self) -> str:
+        """What a row of a key satisfies; the key's values are its parameters."""
+        return " and ".join(f"{quoted(column)} = %s" for column in self.key)
+
+    def values(self, key: Any) -> tuple[Any, ...]:
+        """A key's values: one, or a tuple of all."""
+        if not self.key:
+            raise ProgrammingError(f"table {self.name} has no primary key: rows are not found by one")
+        values = key if isinstance(key, tuple) else (key,)
+        if len(values) != len(self.key):
+            wanted = ", ".join(self.key)
+            raise ProgrammingError(f"the key of {self.name} is ({wanted}), but {len(values)} values are given")
+        return values
+
+
+class Table:
+    """A table within a transaction: rows by key, and new ones."""
+
+    __slots__ = ("_run", "_shape")
+
+    def __init__(self, run: Run, shape: Shape) -> None:
+        self._run = run
+        self._shape = shape
+
+    def __getitem__(self, key: Any) -> Row:
+        """The row of a key.
+
+        Raises ``RowNotFound``, a ``KeyError``, when something of it is asked for and it is not there.
+        """
+        return Row(self._run, self._shape, self._shape.values(key))
+
+    def get(self, key: Any) -> Row | None:
+        """The row of a key, or ``None``."""
+        row = self[key]
+        return row if row._read() is not None else None
+
+    def __contains__(self, key: Any) -> bool:
+        return self.get(key) is not None
+
+    def __iter__(self) -> Iterator[Row]:
+        """All rows, in the order of their key."""
+        return self.where()
+
+    def where(self, **equal: Any) -> Iterator[Row]:
+        """The rows whose columns have these values, in the order of their key."""
+        shape = self._shape
+        for name in equal:
+            _refuse_other(shape, name)
+        # `None` equals `None` in Python.
+        conditions = [f"{quoted(name)} {'is null' if value is None else '= %s'}" for name, value in equal.items()]
+        values = tuple(value for value in equal.values() if value is not None)
+        where = f" where {' and '.join(conditions)}" if conditions else ""
+        order = f" order by {', '.join(map(quoted, shape.key))}" if shape.key else ""
+        columns = ", ".join(map(quoted, shape.columns))
+        found = self._run.execute(f"select {columns} from {shape.written}{where}{order}", values)
+        for fields in found:
+            row = dict(zip(shape.columns, fields))
+            yield Row(self._run, shape, tuple(row[name] for name in shape.key), row)
+
+    def insert(self, **values: Any) -> Row:
+        """A new row; columns that are not given have their defaults."""
+        shape = self._shape
+        for name in values:
+            _refuse_other(shape, name)
+        columns = ", ".join(map(quoted, values))
+        places = ", ".join(["%s"] * len(values))
+        written = f"({columns}) values ({places})" if values else "default values"
+        returning = ", ".join(map(quoted, shape.key)) or "1"
+        made = self._run.execute(f"insert into {shape.written} {written} returning {returning}", tuple(values.values()))
+        return Row(self._run, shape, tuple(made.one()) if shape.key else ())
+
+    def upsert(self, **values: Any) -> Row:
+        """A new row, or that of its key with these values."""
+        shape = self._shape
+        for name in values:
+            _refuse_other(shape, name)
+        missing = [name for name in shape.key if name not in values]
+        if missing or not shape.key:
+            raise ProgrammingError(f"upsert of {shape.name} needs its key: {', '.join(missing) or 'there is none'}")
+        columns = ", ".join(map(quoted, values))
+        places = ", ".join(["%s"] * len(values))
+        others = [name for name in values if name not in shape.key]
+        does = ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in others)
+        self._run.execute(
+            f"insert into {shape.written} ({columns}) values ({places}) on conflict "
+            f"({', '.join(map(quoted, shape.key))}) do {f'update set {does}' if does else 'nothing'}",
+            tuple(values.values()),
+        )
+        return Row(self._run, shape, tuple(values[name] for name in shape.key))
+
+    def __delitem__(self, key: Any) -> None:
+        self[key].delete()
+
+    def __repr__(self) -> str:
+        return f"<Table {self._shape.name}>"
+
+
+class Row:
+    """A row within a transaction. Attributes are its columns: read when they are asked for, written when assigned."""
+
+    __slots__ = ("_run", "_shape", "_key", "_known")
+
+    def __init__(self, run: Run, shape: Shape, key: tuple[Any, ...], known: dict[str, Any] | None = None) -> None:
+        for name, value in (("_run", run), ("_shape", shape), ("_key", key), ("_known", known)):
+            object.__setattr__(self, name, value)
+
+    def _read(self) -> dict[str, Any] | None:
+        """The columns' values, or ``None`` if there is no such row."""
+        known: dict[str, Any] | None = self._known
+        if known is None:
+            shape = self._shape
+            columns = ", ".join(map(quoted, shape.columns))
+            found = self._run.execute(
+                f"select {columns} from {shape.written} where {shape.condition()}", self._key
+            ).first()
+            if found is not None:
+                known = dict(zip(shape.columns, found))
+                object.__setattr__(self, "_known", known)
+        return known
+
+    def __getattr__(self, name: str) -> Any:
+        _refuse_other(self._shape, name)
+        return self._there(self._read())[name]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        _refuse_other(self._shape, name)
+        shape = self._shape
+        changed = self._run.execute(
+            f"update {shape.written} set {quoted(name)} = %s where {shape.condition()}", (value, *self._key)
+        )
+        if changed.rowcount == 0:
+            self._there(None)
+        if name in shape.key:
+            at = shape.key.index(name)
+            object.__setattr__(self, "_key", (*self._key[:at], value, *self._key[at + 1 :]))
+        # Other columns may have followed, by what they are generated from: they are read again.
+        object.__setattr__(self, "_known", None)
+
+    def delete(self) -> None:
+        """Deletes the row."""
+        shape = self._shape
+        gone = self._run.execute(f"delete from {shape.written} where {shape.condition()}", self._key)
+        if gone.rowcount == 0:
+            self._there(None)
+        object.__setattr__(self, "_known", None)
+
+    def _there(self, known: dict[str, Any] | None) -> dict[str, Any]:
+        if known is None:
+            key = ", ".join(f"{name} = {value!r}" for name, value in zip(self._shape.key, self._key))
+            raise RowNotFound(f"there is no row of {self._shape.name} with {key}")
+        return known
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._there(self._read()).values())
+
+    def _asdict(self) -> Mapping[str, Any]:
+        return dict(self._there(self._read()))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Row):
+            return NotImplemented
+        return (self._shape.name, self._key) == (other._shape.name, other._key)
+
+    def __hash__(self) -> int:
+        return hash((self._shape.name, self._key))
+
+    def __repr__(self) -> str:
+        known = self._known or dict(zip(self._shape.key, self._key))
+        return f"<Row of {self._shape.name}: {', '.join(f'{name}={value!r}' for name, value in known.items())}>"
+
+
+def _refuse_other(shape: Shape, name: str) -> None:
+    if name not in shape.columns:
+        raise AttributeError(f"table {shape.name} has no column {name!r}: it has {', '.join(shape.columns)}")

@@ -1,0 +1,162 @@
+//! A session of a database: statements in, rows out.
+
+use super::failure::{interface_error, raised};
+use super::reading::Reading;
+use super::waiting::wait;
+use super::writing::Parameter;
+use fabius_sql::connection::{Connection as Session, Response, SqlDatabase, TransactionStatus};
+use fabius_sql_meaning::output::OutputColumn;
+use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_meaning::text_format::TextStyle;
+use fabius_value::{Error, Result, SqlState, Value};
+use futures::TryStreamExt;
+use parking_lot::Mutex;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+use std::sync::Arc;
+
+/// A session, until it or its database is closed.
+pub type Slot = Mutex<Option<Session>>;
+
+/// A session of a database.
+#[pyclass(frozen, module = "fabius._fabius")]
+pub struct Connection {
+    slot: Arc<Slot>,
+}
+
+/// What a statement gave.
+struct Answer {
+    tag: String,
+    /// The columns and rows of one that gives some.
+    rows: Option<(Vec<OutputColumn>, Vec<Vec<Value>>)>,
+    style: TextStyle,
+}
+
+impl Connection {
+    /// A new session of a user.
+    pub fn of(database: Arc<SqlDatabase>, user: &str) -> Connection {
+        Connection { slot: Arc::new(Mutex::new(Some(Session::new(database, user)))) }
+    }
+
+    pub fn slot(&self) -> &Arc<Slot> {
+        &self.slot
+    }
+
+    /// Does something with the session, one thread at a time and without the interpreter's lock.
+    fn with<T: Send>(&self, py: Python<'_>, act: impl FnOnce(&mut Session) -> T + Send) -> PyResult<T> {
+        let done = py.detach(|| self.slot.lock().as_mut().map(act));
+        done.ok_or_else(|| interface_error(py, "the connection is closed"))
+    }
+
+    /// Runs something in the session; what a signal ends is rolled back.
+    fn run<T: Send>(
+        &self,
+        py: Python<'_>,
+        act: impl AsyncFnOnce(&mut Session) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        let done = self.with(py, |session| {
+            let done = wait(act(session));
+            if done.is_err() {
+                session.interrupted();
+            }
+            session.rest();
+            done
+        })?;
+        done?.map_err(|error| raised(py, &error))
+    }
+}
+
+/// Runs one statement.
+async fn answer(session: &mut Session, text: &str, parameters: Vec<Parameter>) -> Result<Answer> {
+    let types: Vec<SqlType> = parameters.iter().map(|parameter| parameter.sql_type.clone()).collect();
+    let prepared = session.prepare(text, &types).await?;
+    if prepared.parameters.len() != parameters.len() {
+        let (wanted, given) = (prepared.parameters.len(), parameters.len());
+        let message = format!("the statement has {wanted} parameters, but {given} are given");
+        return Err(Error::new(SqlState::SYNTAX_ERROR, message));
+    }
+    let style = session.text_style();
+    let values = parameters.into_iter().zip(&prepared.parameters);
+    let values = values.map(|(parameter, wanted)| parameter.value(wanted, &style));
+    let values = values.collect::<Result<Vec<Value>>>()?;
+    match session.execute(&prepared, &values).await? {
+        Response::Empty => Ok(Answer { tag: String::new(), rows: None, style }),
+        Response::Done { tag } => Ok(Answer { tag, rows: None, style }),
+        Response::Rows { columns, rows, tag } => {
+            let rows: Vec<Vec<Value>> = rows.try_collect().await?;
+            Ok(Answer { tag: format!("{tag} {}", rows.len()), rows: Some((columns, rows)), style })
+        }
+        Response::CopyIn(_) => {
+            let why = "COPY FROM STDIN needs a connection over the wire";
+            drop(session.copy_end(Some(why.into())).await);
+            Err(Error::new(SqlState::NOT_SUPPORTED, why).with_hint("insert the rows with executemany"))
+        }
+        Response::CopyOut { .. } => {
+            Err(Error::new(SqlState::NOT_SUPPORTED, "COPY TO STDOUT needs a connection over the wire")
+                .with_hint("select the rows"))
+        }
+    }
+}
+
+/// A column as Python is told of it: its name, its type's name and the type's number.
+type Told = (String, String, u32);
+
+/// A statement's tag, and its columns and rows if it gives some.
+type Given = (String, Option<Vec<Told>>, Option<Py<PyList>>);
+
+fn told(column: &OutputColumn) -> Told {
+    (column.name.clone(), column.sql_type.to_string(), column.sql_type.oid())
+}
+
+#[pymethods]
+impl Connection {
+    /// Runs a statement with parameters `$1`, `$2`, ...: its tag, then its columns and rows, or `None` twice.
+    fn execute(&self, py: Python<'_>, text: &str, parameters: &Bound<'_, PyAny>) -> PyResult<Given> {
+        let parameters = parameters.try_iter()?.map(|parameter| Parameter::of(&parameter?));
+        let parameters = parameters.collect::<PyResult<Vec<_>>>()?;
+        let answer = self.run(py, async |session| answer(session, text, parameters).await)?;
+        let Some((columns, rows)) = answer.rows else { return Ok((answer.tag, None, None)) };
+        let types: Vec<SqlType> = columns.iter().map(|column| column.sql_type.clone()).collect();
+        let reading = Reading { types: &types, style: &answer.style };
+        let rows = rows.iter().map(|row| reading.row(py, row)).collect::<PyResult<Vec<_>>>()?;
+        Ok((answer.tag, Some(columns.iter().map(told).collect()), Some(PyList::new(py, rows)?.unbind())))
+    }
+
+    /// Divides a text into its statements.
+    fn split(&self, py: Python<'_>, text: &str) -> PyResult<Vec<String>> {
+        let ranges = self.run(py, async |session| session.split(text).await)?;
+        Ok(ranges.into_iter().filter_map(|range| text.get(range).map(str::to_string)).collect())
+    }
+
+    /// Where the transaction stands: `idle`, `open` or `failed`.
+    #[getter]
+    fn status(&self, py: Python<'_>) -> PyResult<&'static str> {
+        Ok(match self.with(py, |session| session.status())? {
+            TransactionStatus::Idle => "idle",
+            TransactionStatus::Open => "open",
+            TransactionStatus::Failed => "failed",
+        })
+    }
+
+    /// Notices since the last time: severity, SQLSTATE and message of each.
+    fn notices(&self, py: Python<'_>) -> PyResult<Py<PyList>> {
+        let notices = self.with(py, Session::take_notices)?;
+        let told = notices.iter().map(|notice| {
+            let state = notice.error.state().as_str().to_string();
+            PyTuple::new(py, [notice.severity, state.as_str(), notice.error.message()])
+        });
+        Ok(PyList::new(py, told.collect::<PyResult<Vec<_>>>()?)?.unbind())
+    }
+
+    /// Ends the session; an open transaction is rolled back. Once more, nothing happens.
+    fn close(&self, py: Python<'_>) {
+        let slot = self.slot.clone();
+        py.detach(|| drop(slot.lock().take()));
+    }
+
+    /// Whether it is closed.
+    #[getter]
+    fn is_closed(&self, py: Python<'_>) -> bool {
+        py.detach(|| self.slot.lock().is_none())
+    }
+}

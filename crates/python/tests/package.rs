@@ -1,0 +1,67 @@
+//! The package as Python sees it: this program puts it together of what Cargo has built, and runs its tests.
+//!
+//! ```text
+//! cargo test --test package                            with the clients' Python, or `python3`
+//! FABIUS_PYTHON=python3.13 cargo test --test package
+//! ```
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The folder of this crate.
+fn home() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The module that Cargo has built beside this program.
+fn module() -> PathBuf {
+    let program = std::env::current_exe().expect("this program has a path");
+    let folder = program.parent().expect("it is in a folder");
+    let name = format!("{}fabius_python{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+    folder.join(name)
+}
+
+/// A folder with the package as it is installed.
+fn installed() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let package = folder.path().join("fabius");
+    std::fs::create_dir(&package).expect("it is new");
+    for entry in std::fs::read_dir(home().join("python/fabius")).expect("the package is there") {
+        let path = entry.expect("it can be read").path();
+        if path.is_file() {
+            let name = path.file_name().expect("a file has a name");
+            std::fs::copy(&path, package.join(name)).expect("a copy");
+        }
+    }
+    std::fs::copy(module(), package.join("_fabius.abi3.so"))
+        .expect("Cargo builds the module before this program");
+    folder
+}
+
+/// The Python that tests run on: the one that is asked for, that with SQLAlchemy and pandas (`cargo xtask clients`), or
+/// the one that there is.
+fn python() -> PathBuf {
+    if let Some(asked) = std::env::var_os("FABIUS_PYTHON") {
+        return asked.into();
+    }
+    let home = || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cache/fabius/clients");
+    let clients = std::env::var_os("FABIUS_CLIENTS").map_or_else(home, PathBuf::from);
+    let python = clients.join("python/bin/python");
+    if python.exists() { python } else { "python3".into() }
+}
+
+/// Goal: all tests of the package pass, and its examples do what they say.
+#[test]
+fn python_tests_pass() {
+    let python = python();
+    let installed = installed();
+    let run = Command::new(&python)
+        .args(["-W", "error::ResourceWarning", "-m", "unittest", "discover", "--start-directory"])
+        .arg(home().join("tests"))
+        .env("PYTHONPATH", installed.path())
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .output();
+    let run =
+        run.unwrap_or_else(|error| panic!("{} does not start: {error}; set FABIUS_PYTHON", python.display()));
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+}

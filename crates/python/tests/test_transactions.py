@@ -1,0 +1,214 @@
+"""Functions that are transactions, and rows by their keys."""
+
+import threading
+import unittest
+
+import fabius
+
+
+class Transactions(unittest.TestCase):
+    def setUp(self):
+        self.db = db = fabius.open()
+        self.addCleanup(db.close)
+        db.script(
+            """
+            create table stock (
+                item int primary key, qty int not null check (qty >= 0), twice int generated always as (qty * 2) stored
+            );
+            create table line (
+                cart int, n int, item int references stock, note text default 'new', primary key (cart, n)
+            );
+            create table log (what text);
+            insert into stock values (1, 5), (2, 7);
+            insert into line values (1, 1, 2), (1, 2, 1), (2, 1, 1);
+            """
+        )
+
+    def test_a_function_is_a_transaction(self):
+        db = self.db
+
+        @db.transaction
+        def reserve(item: int, n: int = 1) -> int:
+            """Takes some of an item."""
+            row = db.stock[item]
+            fabius.require(row.qty >= n, f"only {row.qty} left")
+            row.qty -= n
+            return row.qty
+
+        self.assertEqual(reserve(1), 4)
+        self.assertEqual(reserve(item=1, n=4), 0)
+        with self.assertRaises(fabius.Aborted) as raised:
+            reserve(1, 1)
+        self.assertEqual((str(raised.exception), raised.exception.sqlstate), ("only 0 left", "P0001"))
+        self.assertEqual((reserve.__name__, reserve.__doc__), ("reserve", "Takes some of an item."))
+
+    def test_nothing_of_what_was_given_up_has_happened(self):
+        db = self.db
+
+        @db.transaction
+        def both():
+            db.stock[1].qty = 100
+            raise ValueError("no")
+
+        with self.assertRaises(ValueError):
+            both()
+        self.assertEqual(db.execute("select qty from stock where item = 1").scalar(), 5)
+        self.assertEqual(len(db._idle), 1)
+
+    def test_rows(self):
+        db = self.db
+        with db.transaction():
+            row = db.stock[2]
+            self.assertEqual((row.qty, row.twice), (7, 14))
+            row.qty += 1
+            self.assertEqual((row.qty, row.twice, list(row)), (8, 16, [2, 8, 16]))
+            self.assertEqual(row, db.stock[2])
+            self.assertIn("qty=8", repr(row))
+            self.assertIn(1, db.stock)
+            self.assertNotIn(9, db.stock)
+            self.assertIsNone(db.stock.get(9))
+            self.assertEqual([line.n for line in db.line.where(cart=1)], [1, 2])
+            self.assertEqual([line.cart for line in db.line.where(item=1, note="new")], [1, 2])
+            db.line[1, 2].note = None
+            self.assertEqual([line.n for line in db.line.where(note=None)], [2])
+            del db.line[1, 2]
+            self.assertEqual(len(list(db.line)), 2)
+            made = db.line.insert(cart=3, n=1, item=2)
+            self.assertEqual((made.note, made._asdict()["item"]), ("new", 2))
+            db.line.upsert(cart=3, n=1, item=1)
+            self.assertEqual(db.line[3, 1].item, 1)
+            db.line[3, 1].n = 5
+            self.assertEqual(db.line[3, 5].note, "new")
+            moved = db.line[3, 5]
+            moved.n = 6
+            self.assertEqual(moved.n, 6)
+            db.log.insert(what="done")
+            self.assertEqual([row.what for row in db.log], ["done"])
+        self.assertEqual(db.execute("select count(*) from line").scalar(), 3)
+
+    def test_a_row_that_is_not_there(self):
+        db = self.db
+        for use in (
+            lambda: db.stock[9].qty,
+            lambda: setattr(db.stock[9], "qty", 1),
+            lambda: db.stock[9].delete(),
+        ):
+            with self.assertRaises(KeyError) as raised, db.transaction():
+                use()
+            self.assertIsInstance(raised.exception, fabius.RowNotFound)
+            self.assertEqual(str(raised.exception), "there is no row of stock with item = 9")
+
+    def test_mistakes(self):
+        db = self.db
+        cases = [
+            (lambda: db.nothing, AttributeError, "no table 'nothing'"),
+            (lambda: db.stock[1].quantity, AttributeError, "it has item, qty, twice"),
+            (lambda: setattr(db.stock[1], "quantity", 1), AttributeError, "it has item, qty, twice"),
+            (lambda: db.stock[1, 2], fabius.ProgrammingError, "key of stock is (item)"),
+            (lambda: db.line[1], fabius.ProgrammingError, "key of line is (cart, n)"),
+            (lambda: db.log["x"].what, fabius.ProgrammingError, "no primary key"),
+            (lambda: db.stock.insert(item=7, quantity=1), AttributeError, "no column 'quantity'"),
+            (lambda: db.stock.upsert(qty=1), fabius.ProgrammingError, "needs its key: item"),
+            (lambda: setattr(db.stock[1], "twice", 1), fabius.ProgrammingError, "twice"),
+            (lambda: db.transaction().__enter__(), fabius.ProgrammingError, "cannot begin another"),
+        ]
+        for use, kind, message in cases:
+            with self.subTest(message=message):
+                with self.assertRaises(kind) as raised, db.transaction():
+                    use()
+                self.assertIn(message, str(raised.exception))
+        with self.assertRaises(fabius.ProgrammingError) as raised:
+            db.table("stock")
+        self.assertIn("@db.transaction", str(raised.exception))
+        self.assertFalse(hasattr(db, "stock"))
+
+    def test_functions_that_call_functions_are_one_transaction(self):
+        db = self.db
+
+        @db.transaction
+        def take(item):
+            db.stock[item].qty -= 1
+
+        @db.transaction
+        def move():
+            take(1)
+            take(2)
+            fabius.require(False)
+
+        with self.assertRaises(fabius.Aborted):
+            move()
+        self.assertEqual(db.execute("select sum(qty) from stock").scalar(), 12)
+
+    def test_methods_are_functions(self):
+        db = self.db
+
+        class Shop:
+            @db.transaction
+            def qty(self, item):
+                return db.stock[item].qty
+
+        self.assertEqual(Shop().qty(1), 5)
+
+    def test_definitions_are_followed(self):
+        db = self.db
+        with db.transaction():
+            self.assertEqual(db.stock[1].qty, 5)
+        db.execute("alter table stock add column shelf text default 'a'")
+        with db.transaction():
+            self.assertEqual(db.stock[1].shelf, "a")
+
+    def test_everyone_wants_the_last_ones(self):
+        db = self.db
+        db.execute("update stock set qty = 20 where item = 1")
+
+        @db.transaction
+        def reserve():
+            row = db.stock[1]
+            fabius.require(row.qty > 0)
+            row.qty -= 1
+
+        outcomes = []
+
+        def client():
+            for _ in range(10):
+                try:
+                    reserve()
+                    outcomes.append(True)
+                except fabius.Aborted:
+                    outcomes.append(False)
+
+        threads = [threading.Thread(target=client) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual((outcomes.count(True), len(outcomes)), (20, 60))
+        self.assertEqual(db.execute("select qty from stock where item = 1").scalar(), 0)
+
+    def test_a_conflict_ends_a_block_and_runs_a_function_again(self):
+        db = self.db
+        runs = []
+
+        def meanwhile():
+            with db.connect(autocommit=True) as other:
+                other.execute("update stock set qty = qty + 1 where item = 1")
+
+        @db.transaction
+        def copy():
+            seen = db.stock[1].qty
+            if not runs:
+                meanwhile()
+            runs.append(seen)
+            db.stock[2].qty = seen
+
+        copy()
+        self.assertEqual(runs, [5, 6])
+        self.assertEqual(db.execute("select qty from stock where item = 2").scalar(), 6)
+        with self.assertRaises(fabius.errors.SerializationFailure), db.transaction():
+            seen = db.stock[1].qty
+            meanwhile()
+            db.stock[2].qty = seen
+
+
+if __name__ == "__main__":
+    unittest.main()
