@@ -19,3 +19,4 @@ pub mod bind;
 pub mod bulk_write;
 pub mod lowered;
 pub mod plpgsql;
+mod python;

@@ -275,7 +275,8 @@ pub fn repeated(tokens: &[TokenWithSpan]) -> Option<usize> {
         }
     }
     (1..tokens.len()).find(|at| match word(at - 1) {
-        Keyword::INTERVAL => word(*at) == Keyword::INTERVAL,
+        // A column may be called so, and be one: it stands twice.
+        Keyword::INTERVAL => word(*at) == Keyword::INTERVAL && word(at + 1) == Keyword::INTERVAL,
         Keyword::ARRAY => tokens[*at].token == Token::Lt,
         _ => false,
     })

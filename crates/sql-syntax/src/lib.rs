@@ -47,6 +47,7 @@ pub mod object_name;
 pub mod part;
 pub mod plpgsql;
 pub mod privilege;
+pub mod python;
 mod role;
 pub mod session;
 pub mod spelling;

@@ -64,6 +64,11 @@ impl Source {
         self.lines.partition_point(|&start| start <= offset) as u32
     }
 
+    /// The byte offset at which a 1-based line begins; `None` if there is none of this number.
+    pub fn start_of_line(&self, line: u32) -> Option<u32> {
+        self.lines.get(line.checked_sub(1)? as usize).copied()
+    }
+
     /// The 1-based line and column (in characters) of a byte offset, and the line's text.
     pub fn place(&self, offset: u32) -> (u32, u32, &str) {
         let line = self.line(offset);

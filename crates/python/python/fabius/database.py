@@ -161,9 +161,12 @@ class Database:
     def transaction(self, function: Callable[P, R]) -> Transaction[P, R]: ...
 
     @overload
+    def transaction(self, *, compiled: bool) -> Callable[[Callable[P, R]], Transaction[P, R]]: ...
+
+    @overload
     def transaction(self) -> AbstractContextManager[Run]: ...
 
-    def transaction(self, function: Callable[..., Any] | None = None) -> Any:
+    def transaction(self, function: Callable[..., Any] | None = None, *, compiled: bool | None = None) -> Any:
         """Makes a function a transaction; or, without one, what stands in a ``with`` block.
 
         >>> import fabius
@@ -188,7 +191,11 @@ class Database:
         A function runs again if what it read has changed by the time it commits: beside the database it should have no
         effects that must not happen twice. A ``with`` block runs once, and a conflict is ``SerializationFailure``.
         """
-        return transactions.running(self) if function is None else Transaction(self, function)
+        if function is not None:
+            return Transaction(self, function, bool(compiled))
+        if compiled is not None:
+            return lambda function: Transaction(self, function, compiled)
+        return transactions.running(self)
 
     def table(self, name: str) -> Table:
         """A table's rows by key, within a transaction: ``db.table("shop.stock")``, or ``db.stock``."""

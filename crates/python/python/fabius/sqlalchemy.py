@@ -1,8 +1,8 @@
 """SQLAlchemy's dialect for databases within the process: ``create_engine("fabius:///shop")``.
 
 ``fabius://`` is a database in memory, which all of an engine's connections share, and which ends with the engine; a
-directory's is open until ``engine.dispose()``. What follows a ``?`` are the options of :func:`fabius.open`. A server of Fabius is PostgreSQL to SQLAlchemy:
-``postgresql+psycopg://``.
+directory's is open until ``engine.dispose()``. What follows a ``?`` are the options of :func:`fabius.open`. A server of
+Fabius is PostgreSQL to SQLAlchemy: ``postgresql+psycopg://``.
 """
 
 from __future__ import annotations

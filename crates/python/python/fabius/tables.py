@@ -1,6 +1,6 @@
 """Rows by their keys, as functions that are transactions use them: ``db.stock[5].qty -= 1``.
 
-A row is read when one of its columns is asked for, and written when one is assigned.
+A row is read when it is taken by its key, and written when one of its columns is assigned.
 """
 
 from __future__ import annotations
@@ -63,13 +63,19 @@ class Table:
     def __getitem__(self, key: Any) -> Row:
         """The row of a key.
 
-        Raises ``RowNotFound``, a ``KeyError``, when something of it is asked for and it is not there.
+        Raises ``RowNotFound``, a ``KeyError``, if it is not there.
         """
+        row = self._row(key)
+        row._there(row._read())
+        return row
+
+    def _row(self, key: Any) -> Row:
+        """The row of a key, whether it is there or not."""
         return Row(self._run, self._shape, self._shape.values(key))
 
     def get(self, key: Any) -> Row | None:
         """The row of a key, or ``None``."""
-        row = self[key]
+        row = self._row(key)
         return row if row._read() is not None else None
 
     def __contains__(self, key: Any) -> bool:
@@ -127,7 +133,7 @@ class Table:
         return Row(self._run, shape, tuple(values[name] for name in shape.key))
 
     def __delitem__(self, key: Any) -> None:
-        self[key].delete()
+        self._row(key).delete()
 
     def __repr__(self) -> str:
         return f"<Table {self._shape.name}>"

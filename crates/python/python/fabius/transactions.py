@@ -10,12 +10,13 @@ import functools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
 
-from . import dbapi
-from .errors import ProgrammingError, lookup
+from . import compilation, dbapi
+from .compilation import Compiled
+from .errors import Error, NotSupportedError, ProgrammingError, lookup
 from .parameters import Parameters
-from .tables import Shape, Table, quoted
+from .tables import RowNotFound, Shape, Table, quoted
 
 if TYPE_CHECKING:
     from .database import Database, Result
@@ -96,13 +97,46 @@ def running(database: Database) -> Iterator[Run]:
 class Transaction(Generic[P, R]):
     """A function that is a transaction: see :meth:`fabius.Database.transaction`."""
 
-    def __init__(self, database: Database, function: Callable[P, R]) -> None:
+    def __init__(self, database: Database, function: Callable[P, R], compiled: bool) -> None:
         self._database = database
         self._function = function
+        self._program = self._compile() if compiled else None
         functools.update_wrapper(self, function)
+
+    @property
+    def compiled(self) -> bool:
+        """Whether it is a program, which runs in the database."""
+        return self._program is not None
+
+    def _compile(self) -> Compiled:
+        program = compilation.compiled(self._function, self._database)
+        try:
+            self._database.execute(program.definition)
+        except (NotSupportedError, ProgrammingError) as error:
+            raise compilation.explained(error, self._function) from None
+        return program
+
+    def explain(self) -> str:
+        """What of it runs now, what may wait, and why: the database's own words."""
+        if self._program is None:
+            raise ProgrammingError("it runs in this process: define it with @db.transaction(compiled=True)")
+        nulls = ", ".join(f"null::{compilation._TYPES[kind]}" for kind in self._program.types)
+        rows = self._database.execute(f'explain select "{self._program.name}"({nulls})')
+        return "\n".join(row[0] for row in rows)
+
+    def _called(self, program: Compiled, args: Any, kwargs: Any) -> Any:
+        try:
+            result = self._database.execute(program.call, program.arguments(args, kwargs)).scalar()
+            return result if program.returns else None
+        except lookup("P0001") as error:
+            raise _as(Aborted, error) from None
+        except lookup("P0002") as error:
+            raise _as(RowNotFound, error) from None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         database = self._database
+        if self._program is not None:
+            return cast(R, self._called(self._program, args, kwargs))
         if current(database) is not None:
             # A transaction that another calls is a part of that.
             return self._function(*args, **kwargs)
@@ -125,6 +159,13 @@ class Transaction(Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<fabius transaction {self._function.__qualname__}>"
+
+
+def _as(kind: type[Error], error: Error) -> Error:
+    """An error of the database as one of the function."""
+    made = kind(error.args[0])
+    made.sqlstate = error.sqlstate
+    return made
 
 
 def shape(name: str, execute: Callable[[str, Any], Result]) -> Shape:

@@ -3,6 +3,7 @@
 use super::definition::{self, Constraint};
 use super::roles::{owner_and_list, owner_name};
 use super::row::{Row, array, number, text, truth};
+use super::server::language;
 use super::{INFORMATION_SCHEMA, PG_CATALOG, RELATIONS, TEMPORARY_SCHEMA, namespace_oid};
 use crate::catalog::extension;
 use crate::catalog::named_relation::relations_of;
@@ -472,7 +473,7 @@ fn functions(environment: &Environment) -> Vec<Row> {
             function(known.oid, &known.name.name, namespace, returns, arguments)
                 .with("proowner", owner)
                 .with("proacl", list)
-                .with("prolang", number(if known.language == "sql" { 14 } else { 13_500 }))
+                .with("prolang", number(language(&known.language)))
                 .with("prokind", text(if known.is_procedure { "p" } else { "f" }))
                 .with("procost", Value::Double(100.0))
                 .with("proretset", truth(matches!(known.returns, Returns::Table(_))))

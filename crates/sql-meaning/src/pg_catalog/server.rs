@@ -11,6 +11,14 @@ use crate::session_facts::{HeldLock, LockedThing};
 use fabius_sql_syntax::privilege::Class;
 use fabius_value::Value;
 
+/// Languages of functions, by their numbers.
+const LANGUAGES: [(u32, &str); 4] = [(12, "internal"), (14, "sql"), (13_500, "plpgsql"), (13_501, "python")];
+
+/// The number of a language.
+pub(super) fn language(name: &str) -> u32 {
+    LANGUAGES.into_iter().find(|(_, known)| *known == name).map_or(0, |(oid, _)| oid)
+}
+
 /// The rows of a relation; `None` if it is not about these.
 pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
     let session = environment.session.as_ref();
@@ -35,14 +43,14 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
                 ])
             })
             .collect(),
-        "pg_language" => [(12, "internal"), (14, "sql"), (13_500, "plpgsql")]
+        "pg_language" => LANGUAGES
             .into_iter()
             .map(|(oid, name)| {
                 Row::of([
                     ("oid", number(oid)),
                     ("lanname", text(name)),
                     ("lanowner", number(BOOTSTRAP)),
-                    ("lanispl", truth(name == "plpgsql")),
+                    ("lanispl", truth(matches!(name, "plpgsql" | "python"))),
                     ("lanpltrusted", truth(name != "internal")),
                 ])
             })

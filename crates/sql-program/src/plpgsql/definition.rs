@@ -1,6 +1,7 @@
 //! Reads `CREATE FUNCTION` and `CREATE PROCEDURE`: the header, and the body by its language.
 
 use super::type_name::{self, Named};
+use crate::python;
 use fabius_program::syntax::diagnostic::{Source, Span};
 use fabius_sql_meaning::catalog::{
     Catalog, FunctionParameter, ObjectName, ParameterMode, Returns, Volatility,
@@ -12,6 +13,7 @@ use fabius_sql_syntax::plpgsql::cursor::Cursor;
 use fabius_sql_syntax::plpgsql::token::{TokenKind, text_value};
 use fabius_sql_syntax::plpgsql::tree::{Body, SqlStatement};
 use fabius_sql_syntax::plpgsql::{parser, piece};
+use fabius_sql_syntax::python::reading as python_syntax;
 use fabius_value::{Error, Result, SqlState};
 use std::sync::Arc;
 
@@ -490,14 +492,19 @@ impl<'a> Header<'a> {
             BodyText::Quoted(text) => (text.clone(), false),
             BodyText::Written(span) => (self.cursor.text(*span).to_string(), true),
         };
-        let source = Arc::new(Source::new(text, name.name.clone()));
+        let mut source = Arc::new(Source::new(text, name.name.clone()));
         let body = match (language.as_str(), is_written) {
+            ("python", false) => {
+                let (own, function) = python_syntax::read(&source.text, &name.name)?;
+                source = Arc::new(own);
+                Body::Block(python::lower((&source, &function), self.catalog, &self.parameters, &returns)?)
+            }
             ("sql", true) => Body::Sql(written_statements(&source)?),
             ("sql", false) => Body::Sql(statements(Cursor::new(&source)?)?),
             ("plpgsql", false) => {
                 Body::Block(parser::parse(&source).map_err(|error| near(error, &name.name))?)
             }
-            ("plpgsql", true) => {
+            ("plpgsql" | "python", true) => {
                 return Err(invalid("inline SQL function body only valid for language SQL"));
             }
             ("c" | "internal" | "plperl" | "plperlu" | "plpython3u" | "pltcl" | "plv8", _) => {

@@ -24,6 +24,16 @@ pub enum Destination {
     Record(Rc<Record>),
 }
 
+impl Destination {
+    /// The variables; of a record that has had no row yet, none.
+    pub(super) fn variables(&self) -> Vec<Rc<Variable>> {
+        match self {
+            Destination::Variables(variables) => variables.clone(),
+            Destination::Record(record) => record.fields.borrow().clone().unwrap_or_default(),
+        }
+    }
+}
+
 impl Compiler<'_> {
     /// `target := e`
     pub(super) fn assign(
@@ -177,10 +187,7 @@ impl Compiler<'_> {
 
     /// Sets to null what a row would go to.
     pub(super) fn clear(&mut self, destination: &Destination, span: Span, block: &mut Block) -> Result<()> {
-        let variables = match destination {
-            Destination::Variables(variables) => variables.clone(),
-            Destination::Record(record) => record.fields.borrow().clone().unwrap_or_default(),
-        };
+        let variables = destination.variables();
         for variable in variables.iter().filter(|variable| !variable.is_not_null) {
             self.store(variable, null(&variable.sql_type), span, block)?;
         }

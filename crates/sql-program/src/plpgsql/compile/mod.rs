@@ -184,7 +184,9 @@ impl<'c> Compiler<'c> {
             hoisted: Block::new(),
             found: String::new(),
             row_count: String::new(),
-            counts_rows: lower.contains("found") || lower.contains("row_count"),
+            counts_rows: definition.language == "python"
+                || lower.contains("found")
+                || lower.contains("row_count"),
         };
         compiler.returned = compiler.flag("returned");
         compiler.found = compiler.name("found");

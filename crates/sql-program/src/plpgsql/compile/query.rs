@@ -1,6 +1,7 @@
 //! SQL statements in bodies: `SELECT INTO`, writes, `PERFORM`, `RETURN QUERY`, `CALL`.
 
-use super::assignment::Destination;
+use super::assignment::{Destination, path_of};
+use super::declaration::null;
 use super::result::Returned;
 use super::scope::{Entity, Scope, Variable, VariablePlace};
 use super::{Compiler, NOTICES};
@@ -16,6 +17,7 @@ use fabius_sql_syntax::plpgsql::tree::{self, Into, Path, Query, Statement, State
 use fabius_value::{DataType, Result, SqlState};
 use sqlparser::ast;
 use std::cell::RefCell;
+use std::ops::ControlFlow;
 use std::rc::Rc;
 
 /// What is done for a row, in the block that is given.
@@ -80,6 +82,21 @@ impl<'c> Compiler<'c> {
     ) -> Result<()> {
         let span = query.span;
         let is_write = is_write(&query.tree);
+        let variables = destination.variables();
+        if mentions(&query.tree, &variables, scope) {
+            // What the statement sees of them is what they were before.
+            let mut found = Vec::new();
+            for variable in &variables {
+                let own = self.variable(&variable.name, variable.sql_type.clone());
+                self.introduce(&own, 0, null(&variable.sql_type), block);
+                found.push(Rc::new(own));
+            }
+            self.first_row(query, &Destination::Variables(found.clone()), strict, scope, block)?;
+            for (variable, found) in variables.iter().zip(found) {
+                self.store(variable, found.bound(), span, block)?;
+            }
+            return Ok(());
+        }
         if !strict {
             self.clear(destination, span, block)?;
         }
@@ -301,6 +318,18 @@ impl<'c> Compiler<'c> {
         }
         Ok(())
     }
+}
+
+/// Whether a statement names one of the variables.
+fn mentions(statement: &ast::Statement, variables: &[Rc<Variable>], scope: &Scope<'_>) -> bool {
+    let found = ast::visit_expressions(statement, |part| {
+        let is_one = path_of(part).and_then(|path| scope.find(&path)).is_some_and(|entity| match entity {
+            Entity::Variable(named) => variables.iter().any(|variable| variable.number == named.number),
+            Entity::Record(_) | Entity::List(_) => false,
+        });
+        if is_one { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    found.is_break()
 }
 
 /// Whether a statement writes.

@@ -1,0 +1,98 @@
+//! What is known of a function while it is lowered: its variables, rows, and names that have a value.
+
+use super::value::{Class, Refusal};
+use fabius_program::syntax::diagnostic::{Source, Span};
+use fabius_sql_meaning::catalog::{Catalog, Table};
+use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_syntax::plpgsql::tree::{Expression as Written, Path};
+use fabius_sql_syntax::python::reading::refused;
+use fabius_sql_syntax::python::tree::Function;
+use fabius_value::{Error, Result, SqlState};
+use sqlparser::ast::Expr;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The SQLSTATE of a row that is not there.
+pub const NO_DATA: &str = "P0002";
+
+/// What the variable of a name is called in SQL, where no column is called so.
+pub fn variable(name: &str) -> String {
+    format!("py {name}")
+}
+
+pub fn key_variable(row: &str, at: usize) -> String {
+    format!("py {row} key {}", at + 1)
+}
+
+pub fn column_variable(row: &str, column: &str) -> String {
+    format!("py {row}.{column}")
+}
+
+/// A name that is a row.
+#[derive(Clone)]
+pub struct Row {
+    pub table: Arc<Table>,
+    /// The columns that something asks for.
+    pub wanted: Vec<String>,
+}
+
+impl Row {
+    pub fn key(&self) -> &[String] {
+        self.table.primary_key.as_ref().map(|key| key.columns.as_slice()).unwrap_or_default()
+    }
+
+    pub fn sql_type(&self, column: &str) -> SqlType {
+        self.table.column(column).map_or(SqlType::Text, |column| column.sql_type.of_values())
+    }
+}
+
+pub struct Lowering<'f> {
+    pub source: &'f Source,
+    pub function: &'f Function,
+    pub catalog: &'f Catalog,
+    pub returns: &'f SqlType,
+    pub variables: BTreeMap<String, Class>,
+    pub rows: BTreeMap<String, Row>,
+    /// Names that have a value, whichever way control has come.
+    pub assigned: BTreeSet<String>,
+    /// Variables that may be `None`.
+    pub nullable: BTreeSet<String>,
+    /// What is asked for of names, wherever it is.
+    pub wanted: BTreeMap<String, BTreeSet<String>>,
+    pub loops: usize,
+}
+
+/// A row that a statement is about.
+pub struct Place {
+    pub table: Arc<Table>,
+    pub key: Vec<Expr>,
+    /// The name that it has.
+    pub name: Option<String>,
+}
+
+impl Lowering<'_> {
+    pub fn refused<T>(&self, span: Span, what: &str, instead: &str) -> Result<T> {
+        Err(refused(self.source, span, what, instead))
+    }
+
+    pub fn accepted<T>(&self, span: Span, done: std::result::Result<T, Refusal>) -> Result<T> {
+        done.map_err(|(what, instead)| refused(self.source, span, &what, &instead))
+    }
+
+    /// An error of the function itself, at its place.
+    pub fn wrong<T>(&self, span: Span, state: &[u8; 5], message: &str) -> Result<T> {
+        let (line, column, text) = self.source.place(span.start);
+        let caret = format!("{}^", " ".repeat(column as usize - 1));
+        Err(Error::new(SqlState(*state), message)
+            .at_line(line)
+            .with_detail(format!("line {line}:\n{text}\n{caret}")))
+    }
+
+    pub fn written(&self, tree: Expr, span: Span) -> Written {
+        Written { tree, span }
+    }
+
+    pub fn path(&self, name: String, span: Span) -> Path {
+        Path { parts: vec![name], span }
+    }
+}

@@ -1,0 +1,28 @@
+//! Functions of Python, lowered onto what functions in PL/pgSQL are (Calvin, section 4.1).
+//!
+//! ```text
+//! JSON of Python's ast --read--> tree of Python --here--> blocks of PL/pgSQL --compile--> a part of a program
+//! ```
+//!
+//! | module | concept |
+//! |---|---|
+//! | `body` | statements: variables and their classes, branches, loops, what is assigned where |
+//! | `row` | rows by their keys, and what is required |
+//! | `expression` | names, columns, calls, conditions |
+//! | `value` | operators in Python's meaning: floor division, `None`, truthiness |
+//! | `statement` | statements of SQL for rows |
+//! | `lowering`, `wanted` | what is known of a function meanwhile; which columns it asks for |
+//!
+//! What a body means is what it means in Python. Where SQL means something else (integer division, comparisons with
+//! null), what Python means is written out; where that cannot be, the part is refused with its place and what to write
+//! instead. Constraints, generated columns and types are those of the statements that come of it.
+
+mod body;
+mod expression;
+mod lowering;
+mod row;
+mod statement;
+mod value;
+mod wanted;
+
+pub use body::lower;

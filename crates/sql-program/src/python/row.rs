@@ -1,0 +1,306 @@
+//! Rows by their keys: named, read, written, inserted and deleted; what a function requires.
+
+use super::lowering::{Lowering, NO_DATA, Place, Row, column_variable, key_variable};
+use super::statement;
+use super::value::{self, Class, Value, nested, text};
+use fabius_program::syntax::diagnostic::Span;
+use fabius_sql_meaning::catalog::Table;
+use fabius_sql_syntax::part;
+use fabius_sql_syntax::plpgsql::tree::{
+    Into, Level, Query, Raise, RaiseOption, Statement as Done, StatementKind as Kind,
+};
+use fabius_sql_syntax::python::tree::{Expression, ExpressionKind, Operator};
+use fabius_value::Result;
+use sqlparser::ast::{self, Expr};
+use std::sync::Arc;
+
+impl Lowering<'_> {
+    /// `db.table[key]`, if an expression is one.
+    pub(super) fn subscripted(&mut self, expression: &Expression) -> Result<Option<(Arc<Table>, Vec<Expr>)>> {
+        let ExpressionKind::Subscript(object, key) = &expression.kind else { return Ok(None) };
+        let Some(table) = self.table(object)? else { return Ok(None) };
+        let Some(primary) = &table.primary_key else {
+            let message = format!("table {} has no primary key: rows are not found by one", table.name.name);
+            return self.wrong(expression.span, b"42704", &message);
+        };
+        if primary.columns.len() != key.len() {
+            let message = format!(
+                "the key of {} is ({}), but {} values are given",
+                table.name.name,
+                primary.columns.join(", "),
+                key.len()
+            );
+            return self.wrong(expression.span, b"42601", &message);
+        }
+        let mut values = Vec::new();
+        for (part, column) in key.iter().zip(&primary.columns) {
+            let value = self.value(part)?;
+            let wanted = table.column(column).map(|column| Class::of(&column.sql_type));
+            if wanted.as_ref() != Some(&value.class) {
+                let wanted = wanted.map_or_else(String::new, |class| class.name());
+                let what =
+                    format!("{} for {}.{column}, which is {wanted}", value.class.name(), table.name.name);
+                return self.refused(part.span, &what, "convert it");
+            }
+            values.push(value.tree);
+        }
+        Ok(Some((table, values)))
+    }
+
+    /// `db.table`, if an expression is one.
+    pub(super) fn table(&self, expression: &Expression) -> Result<Option<Arc<Table>>> {
+        let ExpressionKind::Attribute(database, name) = &expression.kind else { return Ok(None) };
+        if !matches!(&database.kind, ExpressionKind::Name(name) if *name == self.function.database) {
+            return Ok(None);
+        }
+        let found = self.catalog.table(&ast::ObjectName(vec![part::name_part(name)]));
+        match found {
+            Ok(table) => Ok(Some(table.clone())),
+            Err(error) => self.wrong(expression.span, &error.state().0, error.message()),
+        }
+    }
+
+    /// `name = db.table[key]`: the row is there, and what is asked for of it is read.
+    pub(super) fn bind_row(
+        &mut self,
+        name: &str,
+        (table, key): (Arc<Table>, Vec<Expr>),
+        span: Span,
+        done: &mut Vec<Done>,
+    ) -> Result<()> {
+        if self.variables.contains_key(name) {
+            return self.refused(span, "a name that is a value and a row", "use two names");
+        }
+        if self.rows.get(name).is_some_and(|row| row.table.oid != table.oid) {
+            return self.refused(span, "a name that is a row of two tables", "use two names");
+        }
+        let asked = self.wanted.get(name).cloned().unwrap_or_default();
+        let is_column = |column: &String| table.column(column).is_some_and(|column| !column.is_hidden);
+        let wanted: Vec<String> = asked.into_iter().filter(is_column).collect();
+        for (at, value) in key.into_iter().enumerate() {
+            let target = self.path(key_variable(name, at), span);
+            done.push(Done { kind: Kind::Assign { target, value: self.written(value, span) }, span });
+        }
+        self.rows.insert(name.to_string(), Row { table: table.clone(), wanted: wanted.clone() });
+        self.assigned.insert(name.to_string());
+        let key = self.key_of(name);
+        let query = statement::select(&table, &wanted, statement::has_key(&table, &key))?;
+        done.push(Done { kind: self.reading(query, name, &wanted, span), span });
+        self.require_found(&table, &key, span, done)
+    }
+
+    pub(super) fn key_of(&self, name: &str) -> Vec<Expr> {
+        let key = self.rows.get(name).map_or(0, |row| row.key().len());
+        (0..key).map(|at| Expr::Identifier(part::quoted(&key_variable(name, at)))).collect()
+    }
+
+    /// A statement whose columns become what is known of a row.
+    pub(super) fn reading(
+        &self,
+        statement: ast::Statement,
+        name: &str,
+        columns: &[String],
+        span: Span,
+    ) -> Kind {
+        if columns.is_empty() {
+            return match &statement {
+                ast::Statement::Query(_) => Kind::Perform(Query { tree: Box::new(statement), span }),
+                _ => Kind::Sql { statement: Box::new(statement), into: None },
+            };
+        }
+        let targets = columns.iter().map(|column| self.path(column_variable(name, column), span)).collect();
+        Kind::Sql { statement: Box::new(statement), into: Some(Into { is_strict: false, targets }) }
+    }
+
+    /// Ends the transaction if the statement before found no row.
+    pub(super) fn require_found(
+        &self,
+        table: &Table,
+        key: &[Expr],
+        span: Span,
+        done: &mut Vec<Done>,
+    ) -> Result<()> {
+        let columns = table.primary_key.as_ref().map(|key| key.columns.as_slice()).unwrap_or_default();
+        let mut format = vec![format!("there is no row of {} with ", table.name.name)];
+        let mut arguments = Vec::new();
+        for (column, value) in columns.iter().zip(key) {
+            let is_text =
+                table.column(column).is_some_and(|column| Class::of(&column.sql_type) == Class::Text);
+            let quote = if is_text { "'" } else { "" };
+            if let Some(last) = format.last_mut() {
+                let between = if arguments.is_empty() { "" } else { ", " };
+                last.push_str(&format!("{between}{column} = {quote}"));
+            }
+            format.push(quote.to_string());
+            arguments.push(self.written(value.clone(), span));
+        }
+        let state = (RaiseOption::State, self.written(text(NO_DATA), span));
+        let raise = Raise {
+            level: Level::Exception,
+            state: None,
+            condition: None,
+            format: Some(format),
+            arguments,
+            options: vec![state],
+        };
+        let found = Expr::Identifier(ast::Ident::new("found"));
+        let missing = Expr::UnaryOp { op: ast::UnaryOperator::Not, expr: Box::new(found) };
+        let then = vec![Done { kind: Kind::Raise(raise), span }];
+        done.push(Done {
+            kind: Kind::If { arms: vec![(self.written(missing, span), then)], otherwise: None },
+            span,
+        });
+        Ok(())
+    }
+
+    /// The row that is written.
+    pub(super) fn place(&mut self, object: &Expression) -> Result<Place> {
+        if let ExpressionKind::Name(name) = &object.kind
+            && let Some(row) = self.rows.get(name)
+        {
+            let table = row.table.clone();
+            self.require_assigned(name, object.span)?;
+            return Ok(Place { table, key: self.key_of(name), name: Some(name.clone()) });
+        }
+        match self.subscripted(object)? {
+            Some((table, key)) => Ok(Place { table, key, name: None }),
+            None => {
+                self.refused(object.span, "an attribute of anything but a row", "write db.table[key].column")
+            }
+        }
+    }
+
+    /// `row.column = value`, or `row.column += value`, which adds to what is there.
+    pub(super) fn write(
+        &mut self,
+        place: &Place,
+        (column, span): (&str, Span),
+        value: &Value,
+        operator: Option<Operator>,
+        done: &mut Vec<Done>,
+    ) -> Result<()> {
+        let Some(definition) = place.table.column(column).filter(|column| !column.is_hidden) else {
+            return self.no_column(&place.table, column, span);
+        };
+        if place.table.primary_key.as_ref().is_some_and(|key| key.columns.iter().any(|name| name == column)) {
+            return self.refused(span, "a change of a key", "delete the row, and insert another");
+        }
+        let class = Class::of(&definition.sql_type);
+        let value = match operator {
+            None => value.clone(),
+            Some(operator) => {
+                let mut before = Value::of(statement::column(&place.table, column), class.clone(), span);
+                before.is_nullable = definition.nullable;
+                let sum = value::calculated(operator, before, value.clone(), span);
+                self.accepted(span, sum)?
+            }
+        };
+        let fits = value.class == class
+            || value.class == Class::None
+            || (value.class == Class::Whole && class == Class::Decimal)
+            || matches!((&value.class, &class), (Class::Text, Class::Other(_)));
+        if !fits {
+            let what = format!("{} for column {column}, which is {}", value.class.name(), class.name());
+            return self.refused(span, &what, "convert it");
+        }
+        let wanted = place.name.as_ref().and_then(|name| self.rows.get(name)).map(|row| row.wanted.clone());
+        let wanted = wanted.unwrap_or_default();
+        let condition = statement::has_key(&place.table, &place.key);
+        let update = statement::update(&place.table, (column, value.tree), condition, &wanted)?;
+        let name = place.name.as_deref().unwrap_or_default();
+        done.push(Done { kind: self.reading(update, name, &wanted, span), span });
+        self.require_found(&place.table, &place.key, span, done)
+    }
+
+    pub(super) fn no_column<T>(&self, table: &Table, column: &str, span: Span) -> Result<T> {
+        let columns: Vec<&str> = table.visible().map(|column| column.name.as_str()).collect();
+        let message =
+            format!("table {} has no column '{column}': it has {}", table.name.name, columns.join(", "));
+        self.wrong(span, b"42703", &message)
+    }
+
+    pub(super) fn delete(&mut self, target: &Expression, span: Span, done: &mut Vec<Done>) -> Result<()> {
+        let place = self.place(target)?;
+        let delete = statement::delete(&place.table, statement::has_key(&place.table, &place.key))?;
+        done.push(Done { kind: Kind::Sql { statement: Box::new(delete), into: None }, span });
+        self.require_found(&place.table, &place.key, span, done)
+    }
+
+    /// A call that stands by itself.
+    pub(super) fn call_alone(&mut self, call: &Expression, span: Span, done: &mut Vec<Done>) -> Result<()> {
+        let ExpressionKind::Call(function, arguments, named) = &call.kind else {
+            return self.refused(span, "an expression that stands by itself", "assign it, or leave it out");
+        };
+        if let ExpressionKind::Attribute(object, name) = &function.kind {
+            let is_package =
+                matches!(&object.kind, ExpressionKind::Name(name) if *name == self.function.package);
+            match (name.as_str(), arguments.as_slice()) {
+                ("require", [condition, rest @ ..]) if is_package && rest.len() <= 1 && named.is_empty() => {
+                    return self.require(condition, rest.first(), span, done);
+                }
+                ("delete", []) if named.is_empty() => return self.delete(object, span, done),
+                ("insert", []) => {
+                    if let Some(table) = self.table(object)? {
+                        return self.insert(&table, named, span, done);
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.refused(span, "a call of this", "call fabius.require, insert and delete here")
+    }
+
+    pub(super) fn require(
+        &mut self,
+        condition: &Expression,
+        message: Option<&Expression>,
+        span: Span,
+        done: &mut Vec<Done>,
+    ) -> Result<()> {
+        let condition = self.condition(condition)?;
+        let message = match message {
+            None => text("a requirement does not hold"),
+            Some(message) => {
+                let value = self.value(message)?;
+                if value.class != Class::Text || value.is_nullable {
+                    return self.refused(message.span, "a message that is no str", "write an f-string");
+                }
+                value.tree
+            }
+        };
+        let raise = Raise {
+            level: Level::Exception,
+            state: None,
+            condition: None,
+            format: Some(vec![String::new(), String::new()]),
+            arguments: vec![self.written(message, span)],
+            options: Vec::new(),
+        };
+        let fails = Expr::UnaryOp { op: ast::UnaryOperator::Not, expr: Box::new(nested(condition)) };
+        let then = vec![Done { kind: Kind::Raise(raise), span }];
+        done.push(Done {
+            kind: Kind::If { arms: vec![(self.written(fails, span), then)], otherwise: None },
+            span,
+        });
+        Ok(())
+    }
+
+    pub(super) fn insert(
+        &mut self,
+        table: &Table,
+        named: &[(String, Expression)],
+        span: Span,
+        done: &mut Vec<Done>,
+    ) -> Result<()> {
+        let mut values = Vec::new();
+        for (column, value) in named {
+            if table.column(column).is_none_or(|column| column.is_hidden) {
+                return self.no_column(table, column, value.span);
+            }
+            values.push((column.clone(), self.value(value)?.tree));
+        }
+        let insert = statement::insert(table, values)?;
+        done.push(Done { kind: Kind::Sql { statement: Box::new(insert), into: None }, span });
+        Ok(())
+    }
+}

@@ -1,0 +1,107 @@
+//! Statements of SQL for rows by their keys, as trees.
+
+use fabius_sql_meaning::catalog::{ObjectName, Table};
+use fabius_sql_syntax::part;
+use fabius_sql_syntax::tokens::Tokens;
+use fabius_value::Result;
+use sqlparser::ast::{self, Expr};
+
+/// A table by its schema and name.
+fn written(name: &ObjectName) -> ast::ObjectName {
+    ast::ObjectName(vec![part::name_part(&name.schema), part::name_part(&name.name)])
+}
+
+fn factor(table: &Table) -> ast::TableFactor {
+    let mut factor = part::table(&table.name.name);
+    if let ast::TableFactor::Table { name, .. } = &mut factor {
+        *name = written(&table.name);
+    }
+    factor
+}
+
+/// A column of a table that a statement names.
+pub fn column(table: &Table, name: &str) -> Expr {
+    part::column(&table.name.name, name)
+}
+
+/// What the row of a key satisfies, and no other.
+pub fn has_key(table: &Table, key: &[Expr]) -> Option<Expr> {
+    let columns = &table.primary_key.as_ref()?.columns;
+    let equal = |(name, value): (&String, &Expr)| {
+        part::binary(column(table, name), ast::BinaryOperator::Eq, value.clone())
+    };
+    columns.iter().zip(key).map(equal).reduce(|all, one| part::binary(all, ast::BinaryOperator::And, one))
+}
+
+fn items(table: &Table, columns: &[String]) -> Vec<ast::SelectItem> {
+    columns.iter().map(|name| ast::SelectItem::UnnamedExpr(column(table, name))).collect()
+}
+
+/// `SELECT columns FROM table WHERE condition`; without columns, whether there is a row.
+///
+/// # Errors
+/// Does not fail: what it begins from can be read.
+pub fn select(table: &Table, columns: &[String], condition: Option<Expr>) -> Result<ast::Statement> {
+    let items = match columns {
+        [] => vec![ast::SelectItem::UnnamedExpr(Expr::value(ast::Value::Number("1".into(), false)))],
+        columns => items(table, columns),
+    };
+    let query = part::select(None, items, vec![part::alone(factor(table))], condition.as_ref())?;
+    Ok(ast::Statement::Query(Box::new(query)))
+}
+
+/// `UPDATE table SET name = value WHERE condition RETURNING columns`
+///
+/// # Errors
+/// Does not fail: what it begins from can be read.
+pub fn update(
+    table: &Table,
+    (name, value): (&str, Expr),
+    condition: Option<Expr>,
+    returning: &[String],
+) -> Result<ast::Statement> {
+    let mut statement = Tokens::of("UPDATE t SET c = NULL")?.sql()?;
+    if let ast::Statement::Update(update) = &mut statement {
+        update.table = part::alone(factor(table));
+        let target = ast::AssignmentTarget::ColumnName(ast::ObjectName(vec![part::name_part(name)]));
+        update.assignments = vec![ast::Assignment { target, value }];
+        update.selection = condition;
+        update.returning = (!returning.is_empty()).then(|| items(table, returning));
+    }
+    Ok(statement)
+}
+
+/// `DELETE FROM table WHERE condition`
+///
+/// # Errors
+/// Does not fail: what it begins from can be read.
+pub fn delete(table: &Table, condition: Option<Expr>) -> Result<ast::Statement> {
+    let mut statement = Tokens::of("DELETE FROM t")?.sql()?;
+    if let ast::Statement::Delete(delete) = &mut statement {
+        delete.from = ast::FromTable::WithFromKeyword(vec![part::alone(factor(table))]);
+        delete.selection = condition;
+    }
+    Ok(statement)
+}
+
+/// `INSERT INTO table (columns) VALUES (values)`
+///
+/// # Errors
+/// Does not fail: what it begins from can be read.
+pub fn insert(table: &Table, values: Vec<(String, Expr)>) -> Result<ast::Statement> {
+    let (columns, values): (Vec<String>, Vec<Expr>) = values.into_iter().unzip();
+    let text =
+        if columns.is_empty() { "INSERT INTO t DEFAULT VALUES" } else { "INSERT INTO t (c) VALUES (NULL)" };
+    let mut statement = Tokens::of(text)?.sql()?;
+    if let ast::Statement::Insert(insert) = &mut statement {
+        insert.table = ast::TableObject::TableName(written(&table.name));
+        insert.columns = columns.iter().map(|name| ast::ObjectName(vec![part::name_part(name)])).collect();
+        if let Some(source) = &mut insert.source
+            && let ast::SetExpr::Values(rows) = source.body.as_mut()
+            && let Some(row) = rows.rows.first_mut()
+        {
+            row.content = values;
+        }
+    }
+    Ok(statement)
+}

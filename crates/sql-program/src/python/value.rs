@@ -1,0 +1,304 @@
+//! Expressions in Python's meaning, as those of SQL.
+
+use fabius_program::syntax::diagnostic::Span;
+use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_meaning::type_rules;
+use fabius_sql_syntax::part;
+use fabius_sql_syntax::python::tree::{Comparison, Operator};
+use fabius_sql_syntax::tokens::Tokens;
+use fabius_value::Result;
+use sqlparser::ast::{self, BinaryOperator, Expr};
+
+/// A class of Python, as far as operators tell classes apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// `None`
+    None,
+    /// `bool`
+    Boolean,
+    /// `int`, of 64 bits
+    Whole,
+    /// `float`
+    Float,
+    /// `Decimal`
+    Decimal,
+    /// `str`
+    Text,
+    /// Another type of SQL, which is only compared and handed on.
+    Other(SqlType),
+}
+
+impl Class {
+    /// The class of values of a type.
+    pub fn of(sql_type: &SqlType) -> Class {
+        match sql_type {
+            SqlType::Boolean => Class::Boolean,
+            other if type_rules::is_integer(other) => Class::Whole,
+            SqlType::Double => Class::Float,
+            SqlType::Numeric(_) => Class::Decimal,
+            SqlType::Text | SqlType::VarChar(_) => Class::Text,
+            other => Class::Other(other.of_values()),
+        }
+    }
+
+    /// The type of variables that hold it.
+    pub fn sql_type(&self) -> SqlType {
+        match self {
+            Class::None | Class::Text => SqlType::Text,
+            Class::Boolean => SqlType::Boolean,
+            Class::Whole => SqlType::BigInt,
+            Class::Float => SqlType::Double,
+            Class::Decimal => SqlType::Numeric(None),
+            Class::Other(sql_type) => sql_type.clone(),
+        }
+    }
+
+    /// What Python calls it.
+    pub fn name(&self) -> String {
+        match self {
+            Class::None => "None".into(),
+            Class::Boolean => "bool".into(),
+            Class::Whole => "int".into(),
+            Class::Float => "float".into(),
+            Class::Decimal => "Decimal".into(),
+            Class::Text => "str".into(),
+            Class::Other(sql_type) => sql_type.to_string(),
+        }
+    }
+}
+
+/// A value of a function.
+#[derive(Clone, Debug)]
+pub struct Value {
+    /// How SQL computes it.
+    pub tree: Expr,
+    /// What it is, unless it is `None`.
+    pub class: Class,
+    /// Whether it may be `None`.
+    pub is_nullable: bool,
+    /// Whether computing it may fail: then it is computed only where Python computes it.
+    pub can_fail: bool,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// Why something has no value: what it is, and what to write instead.
+pub type Refusal = (String, String);
+
+impl Value {
+    /// Of a class, by a computation that cannot fail.
+    pub fn of(tree: Expr, class: Class, span: Span) -> Value {
+        Value { tree, class, is_nullable: false, can_fail: false, span }
+    }
+
+    /// Whether it counts as true.
+    ///
+    /// # Errors
+    /// For classes that have no such rule here.
+    pub fn truth(&self) -> std::result::Result<Expr, Refusal> {
+        let differs = |from: Expr| part::binary(self.tree.clone(), BinaryOperator::NotEq, from);
+        let truth = match &self.class {
+            Class::None => return Ok(boolean(false)),
+            Class::Boolean => self.tree.clone(),
+            Class::Whole | Class::Float | Class::Decimal => differs(number("0")),
+            Class::Text => differs(text("")),
+            Class::Other(_) => {
+                let what = format!("a value of type {} as a condition", self.class.name());
+                return Err((what, "compare it".into()));
+            }
+        };
+        Ok(if self.is_nullable { function("coalesce", vec![truth, boolean(false)]) } else { truth })
+    }
+}
+
+/// A number's literal.
+pub fn number(digits: &str) -> Expr {
+    Expr::value(ast::Value::Number(digits.into(), false))
+}
+
+/// A text's literal.
+pub fn text(text: &str) -> Expr {
+    Expr::value(ast::Value::SingleQuotedString(text.into()))
+}
+
+/// A truth's literal.
+pub fn boolean(value: bool) -> Expr {
+    Expr::value(ast::Value::Boolean(value))
+}
+
+/// A value as one of a type.
+///
+/// # Errors
+/// Does not fail for types that columns have.
+pub fn cast(value: Expr, sql_type: &SqlType) -> Result<Expr> {
+    part::cast(value, &sql_type.written())
+}
+
+/// A call of a function of the system.
+pub fn function(name: &str, arguments: Vec<Expr>) -> Expr {
+    let call =
+        Tokens::of(&format!("{name}(NULL)")).and_then(|tokens| tokens.read(|parser| parser.parse_expr()));
+    let mut call = call.unwrap_or_else(|_| Expr::value(ast::Value::Null));
+    if let Expr::Function(ast::Function { args: ast::FunctionArguments::List(list), .. }) = &mut call {
+        let unnamed = |argument| ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(argument));
+        list.args = arguments.into_iter().map(unnamed).collect();
+    }
+    call
+}
+
+/// `CASE WHEN condition THEN then ELSE otherwise END`
+pub fn case(condition: Expr, then: Expr, otherwise: Expr) -> Expr {
+    Expr::Case {
+        case_token: ast::helpers::attached_token::AttachedToken::empty(),
+        end_token: ast::helpers::attached_token::AttachedToken::empty(),
+        operand: None,
+        conditions: vec![ast::CaseWhen { condition, result: then }],
+        else_result: Some(Box::new(otherwise)),
+    }
+}
+
+/// All of the truths, or any of them; what may fail is computed only where those before it leave it open.
+pub fn joined(is_and: bool, truths: Vec<(Expr, bool)>) -> Expr {
+    let operator = if is_and { BinaryOperator::And } else { BinaryOperator::Or };
+    let mut truths = truths.into_iter().rev();
+    let Some((last, mut can_fail)) = truths.next() else { return boolean(is_and) };
+    truths.fold(last, |rest, (truth, fails)| {
+        let joined = match (can_fail, is_and) {
+            (false, _) => part::binary(nested(truth), operator.clone(), nested(rest)),
+            (true, true) => case(truth, rest, boolean(false)),
+            (true, false) => case(truth, boolean(true), rest),
+        };
+        can_fail |= fails;
+        joined
+    })
+}
+
+/// In parentheses, as trees that are printed need them.
+pub fn nested(value: Expr) -> Expr {
+    Expr::Nested(Box::new(value))
+}
+
+/// `left op right`
+///
+/// # Errors
+/// For classes that have no such operator here.
+pub fn calculated(
+    operator: Operator,
+    left: Value,
+    right: Value,
+    span: Span,
+) -> std::result::Result<Value, Refusal> {
+    if let Some(nullable) = [&left, &right].into_iter().find(|value| value.is_nullable) {
+        let what = format!("{} with a {} that may be None", operator.symbol(), nullable.class.name());
+        return Err((what, "declare the column NOT NULL".into()));
+    }
+    let no_operator = || {
+        let what = format!("{} {} {}", left.class.name(), operator.symbol(), right.class.name());
+        (what, "convert one of the values".to_string())
+    };
+    let plain =
+        |symbol: BinaryOperator| part::binary(nested(left.tree.clone()), symbol, nested(right.tree.clone()));
+    use Class::{Decimal, Float, Text, Whole};
+    let (tree, class) = match (operator, &left.class, &right.class) {
+        (Operator::Add, Text, Text) => (plain(BinaryOperator::StringConcat), Text),
+        (Operator::Add | Operator::Subtract | Operator::Multiply, one, other) => {
+            let class = match (one, other) {
+                (Whole, Whole) => Whole,
+                (Decimal, Decimal | Whole) | (Whole, Decimal) => Decimal,
+                (Float, Float | Whole) | (Whole, Float) => Float,
+                _ => return Err(no_operator()),
+            };
+            let symbol = match operator {
+                Operator::Add => BinaryOperator::Plus,
+                Operator::Subtract => BinaryOperator::Minus,
+                _ => BinaryOperator::Multiply,
+            };
+            (plain(symbol), class)
+        }
+        (Operator::Divide, Float, Float | Whole) | (Operator::Divide, Whole, Float) => {
+            (plain(BinaryOperator::Divide), Float)
+        }
+        (Operator::Divide, Whole, Whole) => {
+            return Err(("/ of int".into(), "write // for whole numbers".into()));
+        }
+        (Operator::FloorDivide | Operator::Modulo, Whole, Whole) => {
+            // SQL cuts towards zero, and a remainder has the sign of the dividend; Python's has that of the divisor.
+            let zero = || number("0");
+            let remainder = || nested(plain(BinaryOperator::Modulo));
+            let is_negative = |value: Expr| nested(part::binary(value, BinaryOperator::Lt, zero()));
+            let is_off = part::binary(
+                nested(part::binary(remainder(), BinaryOperator::NotEq, zero())),
+                BinaryOperator::And,
+                nested(part::binary(
+                    is_negative(remainder()),
+                    BinaryOperator::NotEq,
+                    is_negative(nested(right.tree.clone())),
+                )),
+            );
+            let (plain, by) = match operator {
+                Operator::Modulo => (plain(BinaryOperator::Modulo), nested(right.tree.clone())),
+                _ => (plain(BinaryOperator::Divide), number("-1")),
+            };
+            (part::binary(nested(plain), BinaryOperator::Plus, case(is_off, by, zero())), Whole)
+        }
+        _ => return Err(no_operator()),
+    };
+    Ok(Value { tree: nested(tree), class, is_nullable: false, can_fail: true, span })
+}
+
+/// `left < right`
+///
+/// # Errors
+/// For classes that are not compared so here.
+pub fn compared(left: &Value, comparison: Comparison, right: &Value) -> std::result::Result<Expr, Refusal> {
+    let is_equality = matches!(comparison, Comparison::Equal | Comparison::NotEqual);
+    let is_identity = matches!(comparison, Comparison::Is | Comparison::IsNot);
+    let negated = matches!(comparison, Comparison::NotEqual | Comparison::IsNot);
+    if is_equality || is_identity {
+        let other = match (&left.class, &right.class) {
+            (_, Class::None) => Some(left),
+            (Class::None, _) => Some(right),
+            _ => None,
+        };
+        if let Some(other) = other {
+            let tree = Box::new(nested(other.tree.clone()));
+            return Ok(match negated {
+                true => Expr::IsNotNull(tree),
+                false => Expr::IsNull(tree),
+            });
+        }
+    }
+    if is_identity {
+        return Err(("is of anything but None".into(), "write ==".into()));
+    }
+    let are_alike = match (&left.class, &right.class) {
+        (Class::Whole | Class::Decimal, Class::Whole | Class::Decimal) => true,
+        (one, other) => one == other,
+    };
+    if !are_alike {
+        let what = format!("{} {} {}", left.class.name(), comparison.symbol(), right.class.name());
+        return Err((what, "convert one of the values".into()));
+    }
+    let (one, other) = (nested(left.tree.clone()), nested(right.tree.clone()));
+    if left.is_nullable || right.is_nullable {
+        // `None` equals `None`, and has no place in an order.
+        if !is_equality {
+            let what = format!("{} of what may be None", comparison.symbol());
+            return Err((what, "declare the column NOT NULL".into()));
+        }
+        let (one, other) = (Box::new(one), Box::new(other));
+        return Ok(match negated {
+            true => Expr::IsDistinctFrom(one, other),
+            false => Expr::IsNotDistinctFrom(one, other),
+        });
+    }
+    let operator = match comparison {
+        Comparison::Equal | Comparison::Is => BinaryOperator::Eq,
+        Comparison::NotEqual | Comparison::IsNot => BinaryOperator::NotEq,
+        Comparison::Less => BinaryOperator::Lt,
+        Comparison::LessOrEqual => BinaryOperator::LtEq,
+        Comparison::Greater => BinaryOperator::Gt,
+        Comparison::GreaterOrEqual => BinaryOperator::GtEq,
+    };
+    Ok(part::binary(one, operator, other))
+}

@@ -1,0 +1,91 @@
+//! What is asked for of names, anywhere in a function: the columns of its rows that are read.
+
+use super::lowering::Lowering;
+use fabius_sql_syntax::python::tree::{Expression, ExpressionKind, Statement, StatementKind};
+
+impl Lowering<'_> {
+    /// Notes which columns of which names something asks for.
+    pub(super) fn note_wanted(&mut self, statements: &[Statement]) {
+        for statement in statements {
+            match &statement.kind {
+                StatementKind::Assign(target, value) => {
+                    self.note_target(target);
+                    self.note(value);
+                }
+                StatementKind::Augment(target, _, value) => {
+                    self.note_target(target);
+                    self.note(value);
+                }
+                StatementKind::If(condition, then, otherwise) => {
+                    self.note(condition);
+                    self.note_wanted(then);
+                    self.note_wanted(otherwise);
+                }
+                StatementKind::While(condition, body) => {
+                    self.note(condition);
+                    self.note_wanted(body);
+                }
+                StatementKind::Range(_, arguments, body) => {
+                    arguments.iter().for_each(|argument| self.note(argument));
+                    self.note_wanted(body);
+                }
+                StatementKind::Return(Some(value)) | StatementKind::Expression(value) => self.note(value),
+                StatementKind::Delete(target) => self.note_target(target),
+                StatementKind::Return(None)
+                | StatementKind::Break
+                | StatementKind::Continue
+                | StatementKind::Nothing => {}
+            }
+        }
+    }
+
+    /// A column that is assigned is not asked for; what tells its row is.
+    pub(super) fn note_target(&mut self, target: &Expression) {
+        match &target.kind {
+            ExpressionKind::Attribute(object, _) => self.note_target(object),
+            ExpressionKind::Subscript(_, key) => key.iter().for_each(|key| self.note(key)),
+            _ => {}
+        }
+    }
+
+    pub(super) fn note(&mut self, expression: &Expression) {
+        let kind = &expression.kind;
+        if let ExpressionKind::Attribute(object, column) = kind
+            && let ExpressionKind::Name(name) = &object.kind
+        {
+            self.wanted.entry(name.clone()).or_default().insert(column.clone());
+            return;
+        }
+        match kind {
+            ExpressionKind::Constant(_) | ExpressionKind::Name(_) => {}
+            ExpressionKind::Attribute(value, _)
+            | ExpressionKind::Negative(value)
+            | ExpressionKind::Not(value) => self.note(value),
+            ExpressionKind::Subscript(value, key) => {
+                self.note(value);
+                key.iter().for_each(|key| self.note(key));
+            }
+            ExpressionKind::Binary(_, left, right) => {
+                self.note(left);
+                self.note(right);
+            }
+            ExpressionKind::Joined(_, all) | ExpressionKind::Formatted(all) => {
+                all.iter().for_each(|value| self.note(value));
+            }
+            ExpressionKind::Compare(first, others) => {
+                self.note(first);
+                others.iter().for_each(|(_, value)| self.note(value));
+            }
+            ExpressionKind::Conditional(condition, then, otherwise) => {
+                [condition, then, otherwise].into_iter().for_each(|part| self.note(part));
+            }
+            ExpressionKind::Call(function, arguments, named) => {
+                self.note(function);
+                arguments
+                    .iter()
+                    .chain(named.iter().map(|(_, value)| value))
+                    .for_each(|value| self.note(value));
+            }
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! A function's JSON as its tree.
+
+use super::tree::{
+    Comparison, Constant, Expression, ExpressionKind, Function, Operator, Statement, StatementKind,
+};
+use fabius_program::syntax::diagnostic::{Source, Span};
+use fabius_sql_planning::heed;
+use fabius_value::{Error, Result, SqlState};
+use serde_json::Value as Json;
+
+/// A body's text for messages, and its tree.
+///
+/// # Errors
+/// `42601` for what is no function that `fabius` for Python has written, `0A000` for what programs do not express.
+pub fn read(body: &str, name: &str) -> Result<(Source, Function)> {
+    let json: Json = serde_json::from_str(body).map_err(|error| malformed(&error.to_string()))?;
+    let text = json["source"].as_str().ok_or_else(|| malformed("there is no source"))?;
+    let source = Source::new(text, name);
+    let mut reader = Reader { source: &source, depth: 0 };
+    let word = |field: &str, usual: &str| json[field].as_str().unwrap_or(usual).to_string();
+    let tree = &json["tree"];
+    let span = reader.span(tree)?;
+    let function = Function {
+        parameters: reader.parameters(&tree["args"])?,
+        database: word("database", "db"),
+        package: word("package", "fabius"),
+        body: reader.block(&tree["body"])?.into(),
+        span,
+    };
+    Ok((source, function))
+}
+
+/// A part of a function that programs do not express: what it is, where, and what to write instead.
+pub fn refused(source: &Source, span: Span, what: &str, instead: &str) -> Error {
+    let (line, column, text) = source.place(span.start);
+    let width = (span.end.saturating_sub(span.start) as usize).clamp(1, text.len().max(1));
+    let caret = format!("{}{}", " ".repeat(column as usize - 1), "^".repeat(width.min(text.chars().count())));
+    Error::new(SqlState::NOT_SUPPORTED, format!("a compiled transaction cannot have {what}"))
+        .at_line(line)
+        .with_detail(format!("line {line}:\n{text}\n{caret}"))
+        .with_hint(instead.to_string())
+}
+
+fn malformed(why: &str) -> Error {
+    Error::new(
+        SqlState::SYNTAX_ERROR,
+        format!("a body in the language python is written by its client: {why}"),
+    )
+}
+
+/// How deep parts of a function may stand within one another.
+const DEPTH: usize = 100;
+
+struct Reader<'s> {
+    source: &'s Source,
+    depth: usize,
+}
+
+impl Reader<'_> {
+    fn deeper<T>(&mut self, span: Span, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        heed()?;
+        if self.depth >= DEPTH {
+            return Err(refused(self.source, span, "parts this deep", "divide it"));
+        }
+        self.depth += 1;
+        let done = read(self);
+        self.depth -= 1;
+        done
+    }
+
+    /// The place of a node: `[line, column, end line, end column]`, columns in bytes.
+    fn span(&self, node: &Json) -> Result<Span> {
+        let at = |index: usize| node["at"][index].as_u64().and_then(|number| u32::try_from(number).ok());
+        let (Some(line), Some(column), Some(end_line), Some(end_column)) = (at(0), at(1), at(2), at(3))
+        else {
+            return Err(malformed("a node has no place"));
+        };
+        let place = |line: u32, column: u32| {
+            let start =
+                self.source.start_of_line(line).ok_or_else(|| malformed("a node is beyond the source"))?;
+            Ok::<_, Error>((start + column).min(self.source.text.len() as u32))
+        };
+        let (start, end) = (place(line, column)?, place(end_line, end_column)?);
+        if start > end || !self.source.text.is_char_boundary(start as usize) {
+            return Err(malformed("a node has no place"));
+        }
+        Ok(Span { start, end })
+    }
+
+    fn kind<'j>(&self, node: &'j Json) -> Result<&'j str> {
+        node["class"].as_str().ok_or_else(|| malformed("a node has no class"))
+    }
+
+    fn list<'j>(&self, node: &'j Json, field: &str) -> Result<&'j [Json]> {
+        node[field].as_array().map(Vec::as_slice).ok_or_else(|| malformed(&format!("a node has no {field}")))
+    }
+
+    fn word(&self, node: &Json, field: &str) -> Result<String> {
+        let word = node[field].as_str().ok_or_else(|| malformed(&format!("a node has no {field}")));
+        word.map(str::to_string)
+    }
+
+    fn parameters(&self, arguments: &Json) -> Result<Vec<String>> {
+        let all = self.list(arguments, "args")?;
+        all.iter().map(|argument| self.word(argument, "arg")).collect()
+    }
+
+    fn block(&mut self, statements: &Json) -> Result<Vec<Statement>> {
+        let all = statements.as_array().ok_or_else(|| malformed("a node has no body"))?;
+        all.iter().map(|statement| self.statement(statement)).collect()
+    }
+
+    fn statement(&mut self, node: &Json) -> Result<Statement> {
+        let span = self.span(node)?;
+        let kind = self.deeper(span, |reader| reader.statement_kind(node, span))?;
+        Ok(Statement { kind, span })
+    }
+
+    fn statement_kind(&mut self, node: &Json, span: Span) -> Result<StatementKind> {
+        Ok(match self.kind(node)? {
+            "Assign" => {
+                let [target] = self.list(node, "targets")? else {
+                    return Err(refused(self.source, span, "several targets", "assign one after the other"));
+                };
+                StatementKind::Assign(self.expression(target)?, self.expression(&node["value"])?)
+            }
+            "AnnAssign" if !node["value"].is_null() => {
+                StatementKind::Assign(self.expression(&node["target"])?, self.expression(&node["value"])?)
+            }
+            "AnnAssign" | "Pass" => StatementKind::Nothing,
+            "AugAssign" => StatementKind::Augment(
+                self.expression(&node["target"])?,
+                self.operator(&node["op"], span)?,
+                self.expression(&node["value"])?,
+            ),
+            "If" => StatementKind::If(
+                self.expression(&node["test"])?,
+                self.block(&node["body"])?,
+                self.block(&node["orelse"])?,
+            ),
+            "While" | "For" if !self.list(node, "orelse")?.is_empty() => {
+                return Err(refused(
+                    self.source,
+                    span,
+                    "else behind a loop",
+                    "set a variable where the loop breaks",
+                ));
+            }
+            "While" => StatementKind::While(self.expression(&node["test"])?, self.block(&node["body"])?),
+            "For" => {
+                let (target, over) = (self.expression(&node["target"])?, self.expression(&node["iter"])?);
+                match (target.kind, over.kind) {
+                    (ExpressionKind::Name(variable), ExpressionKind::Call(function, arguments, named))
+                        if matches!(&function.kind, ExpressionKind::Name(name) if name == "range")
+                            && named.is_empty() =>
+                    {
+                        StatementKind::Range(variable, arguments, self.block(&node["body"])?)
+                    }
+                    _ => {
+                        let what = "a loop over anything but range(...)";
+                        return Err(refused(self.source, over.span, what, "loop over range(...)"));
+                    }
+                }
+            }
+            "Break" => StatementKind::Break,
+            "Continue" => StatementKind::Continue,
+            "Return" if node["value"].is_null() => StatementKind::Return(None),
+            "Return" => StatementKind::Return(Some(self.expression(&node["value"])?)),
+            "Delete" => {
+                let [target] = self.list(node, "targets")? else {
+                    return Err(refused(self.source, span, "several targets", "delete one after the other"));
+                };
+                StatementKind::Delete(self.expression(target)?)
+            }
+            "Expr" => {
+                let value = self.expression(&node["value"])?;
+                match value.kind {
+                    ExpressionKind::Constant(Constant::Text(_)) => StatementKind::Nothing,
+                    _ => StatementKind::Expression(value),
+                }
+            }
+            other => {
+                let (what, instead) = described(other);
+                return Err(refused(self.source, span, what, instead));
+            }
+        })
+    }
+
+    fn expression(&mut self, node: &Json) -> Result<Expression> {
+        let span = self.span(node)?;
+        let kind = self.deeper(span, |reader| reader.expression_kind(node, span))?;
+        Ok(Expression { kind, span })
+    }
+
+    fn boxed(&mut self, node: &Json) -> Result<Box<Expression>> {
+        self.expression(node).map(Box::new)
+    }
+
+    fn expressions(&mut self, node: &Json, field: &str) -> Result<Vec<Expression>> {
+        self.list(node, field)?.iter().map(|element| self.expression(element)).collect()
+    }
+
+    fn expression_kind(&mut self, node: &Json, span: Span) -> Result<ExpressionKind> {
+        Ok(match self.kind(node)? {
+            "Constant" => ExpressionKind::Constant(self.constant(node, span)?),
+            "Name" => ExpressionKind::Name(self.word(node, "id")?),
+            "Attribute" => ExpressionKind::Attribute(self.boxed(&node["value"])?, self.word(node, "attr")?),
+            "Subscript" => {
+                let key = &node["slice"];
+                let key = match self.kind(key)? {
+                    "Tuple" => self.expressions(key, "elts")?,
+                    _ => vec![self.expression(key)?],
+                };
+                ExpressionKind::Subscript(self.boxed(&node["value"])?, key)
+            }
+            "BinOp" => {
+                let operator = self.operator(&node["op"], span)?;
+                ExpressionKind::Binary(operator, self.boxed(&node["left"])?, self.boxed(&node["right"])?)
+            }
+            "UnaryOp" => {
+                let operand = self.boxed(&node["operand"])?;
+                match self.kind(&node["op"])? {
+                    "Not" => ExpressionKind::Not(operand),
+                    "USub" => ExpressionKind::Negative(operand),
+                    "UAdd" => operand.kind,
+                    _ => return Err(refused(self.source, span, "operators on bits", "use arithmetic")),
+                }
+            }
+            "BoolOp" => {
+                let is_and = self.kind(&node["op"])? == "And";
+                ExpressionKind::Joined(is_and, self.expressions(node, "values")?)
+            }
+            "Compare" => {
+                let first = self.boxed(&node["left"])?;
+                let others = self.expressions(node, "comparators")?;
+                let operators =
+                    self.list(node, "ops")?.iter().map(|operator| self.comparison(operator, span));
+                let operators = operators.collect::<Result<Vec<_>>>()?;
+                ExpressionKind::Compare(first, operators.into_iter().zip(others).collect())
+            }
+            "IfExp" => ExpressionKind::Conditional(
+                self.boxed(&node["test"])?,
+                self.boxed(&node["body"])?,
+                self.boxed(&node["orelse"])?,
+            ),
+            "JoinedStr" => ExpressionKind::Formatted(self.expressions(node, "values")?),
+            "FormattedValue" => {
+                if node["conversion"].as_i64() != Some(-1) || !node["format_spec"].is_null() {
+                    let what = "a value in an f-string with a format";
+                    return Err(refused(self.source, span, what, "format it where the result is used"));
+                }
+                return self.expression(&node["value"]).map(|value| ExpressionKind::Formatted(vec![value]));
+            }
+            "Call" => {
+                let named = self.list(node, "keywords")?.iter().map(|keyword| {
+                    let name = keyword["arg"].as_str().ok_or_else(|| {
+                        refused(self.source, span, "arguments of a mapping (**)", "write them one by one")
+                    })?;
+                    Ok((name.to_string(), &keyword["value"]))
+                });
+                let named = named.collect::<Result<Vec<_>>>()?;
+                let named = named.into_iter().map(|(name, value)| Ok((name, self.expression(value)?)));
+                let named = named.collect::<Result<Vec<_>>>()?;
+                ExpressionKind::Call(self.boxed(&node["func"])?, self.expressions(node, "args")?, named)
+            }
+            other => {
+                let (what, instead) = described(other);
+                return Err(refused(self.source, span, what, instead));
+            }
+        })
+    }
+
+    fn constant(&self, node: &Json, span: Span) -> Result<Constant> {
+        Ok(match (node["type"].as_str(), &node["value"]) {
+            (Some("NoneType"), _) => Constant::None,
+            (Some("bool"), Json::Bool(value)) => Constant::Boolean(*value),
+            (Some("int"), Json::String(digits)) => Constant::Whole(digits.clone()),
+            (Some("float"), Json::String(text)) => {
+                Constant::Float(text.parse().map_err(|_| malformed("a float is none"))?)
+            }
+            (Some("str"), Json::String(text)) => Constant::Text(text.clone()),
+            (Some(other), _) => {
+                let what = format!("a literal of class {other}");
+                return Err(refused(self.source, span, &what, "pass it as an argument, in a type of SQL"));
+            }
+            (None, _) => return Err(malformed("a literal has no class")),
+        })
+    }
+
+    fn operator(&self, node: &Json, span: Span) -> Result<Operator> {
+        Ok(match self.kind(node)? {
+            "Add" => Operator::Add,
+            "Sub" => Operator::Subtract,
+            "Mult" => Operator::Multiply,
+            "Div" => Operator::Divide,
+            "FloorDiv" => Operator::FloorDivide,
+            "Mod" => Operator::Modulo,
+            "Pow" => return Err(refused(self.source, span, "powers", "multiply")),
+            _ => return Err(refused(self.source, span, "operators on bits", "use arithmetic")),
+        })
+    }
+
+    fn comparison(&self, node: &Json, span: Span) -> Result<Comparison> {
+        Ok(match self.kind(node)? {
+            "Eq" => Comparison::Equal,
+            "NotEq" => Comparison::NotEqual,
+            "Lt" => Comparison::Less,
+            "LtE" => Comparison::LessOrEqual,
+            "Gt" => Comparison::Greater,
+            "GtE" => Comparison::GreaterOrEqual,
+            "Is" => Comparison::Is,
+            "IsNot" => Comparison::IsNot,
+            _ => return Err(refused(self.source, span, "in and not in", "compare with each value")),
+        })
+    }
+}
+
+/// What a class of nodes is called, and what to write instead.
+fn described(class: &str) -> (&'static str, &'static str) {
+    match class {
+        "List" | "Tuple" | "Set" | "Dict" => {
+            ("a collection", "use a variable for each value, or rows of a table")
+        }
+        "ListComp" | "SetComp" | "DictComp" | "GeneratorExp" => {
+            ("a comprehension", "write a loop over range(...)")
+        }
+        "Lambda" | "FunctionDef" | "ClassDef" => ("a definition", "define it outside of the transaction"),
+        "AsyncFunctionDef" | "AsyncFor" | "AsyncWith" | "Await" => {
+            ("await", "a transaction waits for nothing: await what it needs before it is called")
+        }
+        "Try" | "TryStar" => ("try", "let the exception end the transaction, and catch it around the call"),
+        "With" => ("with", "do what it does outside of the transaction"),
+        "Raise" => ("raise", "write fabius.require(condition, message)"),
+        "Assert" => ("assert", "write fabius.require(condition, message)"),
+        "Import" | "ImportFrom" => ("import", "import it outside of the transaction"),
+        "Global" | "Nonlocal" => ("global or nonlocal", "pass the value, and return it"),
+        "Match" => ("match", "write if and elif"),
+        "NamedExpr" => (":=", "assign it in a statement of its own"),
+        "Yield" | "YieldFrom" => ("yield", "return what is wanted"),
+        "Starred" => ("*", "write the values one by one"),
+        "Slice" => ("a slice", "use one value at a time"),
+        _ => ("this", "write it otherwise, or call the function with side=\"client\""),
+    }
+}

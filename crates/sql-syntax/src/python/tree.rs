@@ -1,0 +1,176 @@
+//! The parts of a function of Python that are understood.
+
+use fabius_program::syntax::diagnostic::Span;
+use std::sync::Arc;
+
+/// A function.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// The names of its parameters.
+    pub parameters: Vec<String>,
+    /// The name that it knows its database by: `db`.
+    pub database: String,
+    /// The name that it knows the package by: `fabius`.
+    pub package: String,
+    /// What it does.
+    pub body: Arc<[Statement]>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A statement and where it stands.
+#[derive(Clone, Debug)]
+pub struct Statement {
+    /// What it does.
+    pub kind: StatementKind,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// What a statement does.
+#[derive(Clone, Debug)]
+pub enum StatementKind {
+    /// `target = value`
+    Assign(Expression, Expression),
+    /// `target += value`
+    Augment(Expression, Operator, Expression),
+    /// `if`; `elif` is an `if` in the other branch.
+    If(Expression, Vec<Statement>, Vec<Statement>),
+    /// `while`
+    While(Expression, Vec<Statement>),
+    /// `for variable in range(arguments)`
+    Range(String, Vec<Expression>, Vec<Statement>),
+    /// `break`
+    Break,
+    /// `continue`
+    Continue,
+    /// `return [value]`
+    Return(Option<Expression>),
+    /// `del target`
+    Delete(Expression),
+    /// An expression that stands by itself.
+    Expression(Expression),
+    /// `pass`, and texts that say what a function does.
+    Nothing,
+}
+
+/// An expression and where it stands.
+#[derive(Clone, Debug)]
+pub struct Expression {
+    /// What it is.
+    pub kind: ExpressionKind,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// What an expression is.
+#[derive(Clone, Debug)]
+pub enum ExpressionKind {
+    /// A literal.
+    Constant(Constant),
+    /// A name.
+    Name(String),
+    /// `object.name`
+    Attribute(Box<Expression>, String),
+    /// `object[key]`, `object[key, key]`
+    Subscript(Box<Expression>, Vec<Expression>),
+    /// `left op right`
+    Binary(Operator, Box<Expression>, Box<Expression>),
+    /// `-value`
+    Negative(Box<Expression>),
+    /// `not value`
+    Not(Box<Expression>),
+    /// `a and b and c`, or `or`.
+    Joined(bool, Vec<Expression>),
+    /// `first < second <= third`
+    Compare(Box<Expression>, Vec<(Comparison, Expression)>),
+    /// `then if condition else otherwise`
+    Conditional(Box<Expression>, Box<Expression>, Box<Expression>),
+    /// `f"..."`
+    Formatted(Vec<Expression>),
+    /// `function(arguments, name=value)`
+    Call(Box<Expression>, Vec<Expression>, Vec<(String, Expression)>),
+}
+
+/// A literal.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Constant {
+    /// `None`
+    None,
+    /// `True`, `False`
+    Boolean(bool),
+    /// A whole number, in digits.
+    Whole(String),
+    /// A number with a fraction.
+    Float(f64),
+    /// A text.
+    Text(String),
+}
+
+/// An operator on two values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operator {
+    /// `+`
+    Add,
+    /// `-`
+    Subtract,
+    /// `*`
+    Multiply,
+    /// `/`
+    Divide,
+    /// `//`
+    FloorDivide,
+    /// `%`
+    Modulo,
+}
+
+impl Operator {
+    /// How it is written.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Operator::Add => "+",
+            Operator::Subtract => "-",
+            Operator::Multiply => "*",
+            Operator::Divide => "/",
+            Operator::FloorDivide => "//",
+            Operator::Modulo => "%",
+        }
+    }
+}
+
+/// A comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `==`
+    Equal,
+    /// `!=`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+    /// `is`
+    Is,
+    /// `is not`
+    IsNot,
+}
+
+impl Comparison {
+    /// How it is written.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Comparison::Equal => "==",
+            Comparison::NotEqual => "!=",
+            Comparison::Less => "<",
+            Comparison::LessOrEqual => "<=",
+            Comparison::Greater => ">",
+            Comparison::GreaterOrEqual => ">=",
+            Comparison::Is => "is",
+            Comparison::IsNot => "is not",
+        }
+    }
+}
