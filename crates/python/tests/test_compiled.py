@@ -158,6 +158,32 @@ class Agreement(unittest.TestCase):
         source = "def f(a: int, b: int) -> bool:\n    return b != 0 and a // b > 1 or a % (b + 1) == 0\n"
         self.agree(source, (5, 0), (5, 2), (5, -1), (1, 3), (0, -1))
 
+    def test_loops_over_rows(self):
+        source = (
+            "def f(cart: int, least: int) -> str:\n"
+            "    total = 0\n"
+            "    seen = ''\n"
+            "    for line in db.line.where(cart=cart):\n"
+            "        row = db.stock[line.n]\n"
+            "        if row.qty < least:\n"
+            "            continue\n"
+            "        for other in db.stock:\n"
+            "            if other.note is None:\n"
+            "                other.note = f'{other.item}'\n"
+            "            elif other.qty > 50:\n"
+            "                break\n"
+            "            seen += f'{other.item}{other.note} '\n"
+            "        total += line.many * row.qty\n"
+            "        line.many += 1\n"
+            "        db.line.insert(cart=cart, n=line.n + 10, item=row.item, many=0)\n"
+            "    for row in db.stock.where(note='x', qty=0):\n"
+            "        row.delete()\n"
+            "    for row in db.stock.where(note=None):\n"
+            "        seen += '?'\n"
+            "    return f'{total} {seen}'\n"
+        )
+        self.agree(source, (1, 0), (2, 0), (1, 1))
+
     def test_nothing_is_returned(self):
         source = (
             "def f(item: int):\n"
@@ -216,7 +242,7 @@ class Writer:
         chance = self.chance
         kinds = ["int", "text", "augment", "row", "note", "require"]
         if depth < 4:
-            kinds += ["if", "if", "for", "while"]
+            kinds += ["if", "if", "for", "while", "rows"]
         kind = chance.choice(kinds)
         if kind == "int":
             name, value = self.fresh("i"), self.int(2)
@@ -248,6 +274,14 @@ class Writer:
             self.ints.remove(name)
             last = f"{indent}    if {self.truth(1)}:\n{indent}        {chance.choice(['break', 'continue'])}\n"
             return f"{indent}for {name} in {over}:\n{body}{last if chance.random() < 0.4 else ''}"
+        if kind == "rows":
+            name = self.fresh("r")
+            over = chance.choice(["db.line", f"db.line.where(cart={self.int(0)})", f"db.line.where(many={self.int(1)})"])
+            before = self.ints[:]
+            self.ints += [f"{name}.many", f"{name}.many"]
+            body = self.block(depth + 1, chance.randint(1, 2))
+            self.ints = before
+            return f"{indent}for {name} in {over}:\n{body}"
         name = self.fresh("w")
         body = self.block(depth + 1, 1)
         return f"{indent}{name} = 0\n{indent}while {name} < {chance.randint(0, 4)}:\n{indent}    {name} += 1\n{body}"
@@ -329,7 +363,7 @@ class Refusals(unittest.TestCase):
         ("raise ValueError(a)", "raise", "fabius.require"),
         ("assert a", "assert", "fabius.require"),
         ("x = y = 1", "several targets", "one after the other"),
-        ("for c in 'abc':\n        pass", "a loop over anything but range", "range(...)"),
+        ("for c in 'abc':\n        pass", "a loop over this", "range(...)"),
         ("for i in range(3):\n        pass\n    else:\n        a = 1", "else behind a loop", "a variable"),
         ("x = a ** 2", "powers", "multiply"),
         ("x = a & 1", "operators on bits", "arithmetic"),
@@ -373,6 +407,7 @@ class Refusals(unittest.TestCase):
             ("row = db.stock[a]\n    x = row.quantity", "it has item, qty, price, note"),
             ("db.stock[a].quantity = 1", "it has item, qty, price, note"),
             ("row = db.line[a]", "the key of line is (cart, n), but 1 values are given"),
+            ("for row in db.stock.where(quantity=1):\n        pass", "it has item, qty, price, note"),
         ]
         for body, message in cases:
             with self.subTest(body=body):

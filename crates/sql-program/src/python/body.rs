@@ -181,6 +181,10 @@ impl Lowering<'_> {
                 let kind = self.range(name, arguments, body, span)?;
                 emit(kind);
             }
+            StatementKind::Rows(name, table, equal, body) => {
+                let kind = self.rows_of(name, table, equal, body, span)?;
+                emit(kind);
+            }
             StatementKind::Break | StatementKind::Continue => {
                 let is_continue = matches!(statement.kind, StatementKind::Continue);
                 emit(Kind::Leave { is_continue, label: None, when: None });

@@ -7,9 +7,9 @@ use fabius_program::syntax::diagnostic::Span;
 use fabius_sql_meaning::catalog::Table;
 use fabius_sql_syntax::part;
 use fabius_sql_syntax::plpgsql::tree::{
-    Into, Level, Query, Raise, RaiseOption, Statement as Done, StatementKind as Kind,
+    Into, Level, Loop, LoopKind, Query, Raise, RaiseOption, Statement as Done, StatementKind as Kind,
 };
-use fabius_sql_syntax::python::tree::{Expression, ExpressionKind, Operator};
+use fabius_sql_syntax::python::tree::{Comparison, Expression, ExpressionKind, Operator, Statement};
 use fabius_value::Result;
 use sqlparser::ast::{self, Expr};
 use std::sync::Arc;
@@ -68,6 +68,67 @@ impl Lowering<'_> {
         span: Span,
         done: &mut Vec<Done>,
     ) -> Result<()> {
+        self.name_row(name, &table, span)?;
+        let wanted = self.rows.get(name).map(|row| row.wanted.clone()).unwrap_or_default();
+        for (at, value) in key.into_iter().enumerate() {
+            let target = self.path(key_variable(name, at), span);
+            done.push(Done { kind: Kind::Assign { target, value: self.written(value, span) }, span });
+        }
+        self.assigned.insert(name.to_string());
+        let key = self.key_of(name);
+        let query = statement::select(&table, &wanted, statement::has_key(&table, &key))?;
+        done.push(Done { kind: self.reading(query, name, &wanted, span), span });
+        self.require_found(&table, &key, span, done)
+    }
+
+    /// `for name in db.table.where(column=value)`: rows in the order of their key, as they are when the loop begins.
+    pub(super) fn rows_of(
+        &mut self,
+        name: &str,
+        table: &Expression,
+        equal: &[(String, Expression)],
+        body: &[Statement],
+        span: Span,
+    ) -> Result<Kind> {
+        let Some(found) = self.table(table)? else {
+            return self.refused(table.span, "a loop over this", "loop over range(...) or over db.table");
+        };
+        if found.primary_key.is_none() {
+            let message = format!("table {} has no primary key: its rows have no order", found.name.name);
+            return self.wrong(table.span, b"42704", &message);
+        }
+        let mut conditions = Vec::new();
+        for (column, value) in equal {
+            let Some(class) = found.column(column).filter(|column| !column.is_hidden) else {
+                return self.no_column(&found, column, value.span);
+            };
+            let class = Class::of(&class.sql_type);
+            let wanted = Value::of(statement::column(&found, column), class, span);
+            let value = self.value(value)?;
+            let is_equal = value::compared(&wanted, Comparison::Equal, &value);
+            conditions.push(self.accepted(value.span, is_equal)?);
+        }
+        let condition = conditions
+            .into_iter()
+            .reduce(|all, one| part::binary(nested(all), ast::BinaryOperator::And, nested(one)));
+        self.name_row(name, &found, span)?;
+        let wanted = self.rows.get(name).map(|row| row.wanted.clone()).unwrap_or_default();
+        let key = found.primary_key.as_ref().map(|key| key.columns.clone()).unwrap_or_default();
+        let columns: Vec<String> = key.iter().chain(&wanted).cloned().collect();
+        let tree = statement::select_in_order(&found, &columns, condition, &key)?;
+        let keys = (0..key.len()).map(|at| self.path(key_variable(name, at), span));
+        let read = wanted.iter().map(|column| self.path(column_variable(name, column), span));
+        let targets = keys.chain(read).collect();
+        let before = self.assigned.clone();
+        self.assigned.insert(name.to_string());
+        let body = self.block(body)?;
+        self.assigned = before;
+        let query = Query { tree: Box::new(tree), span };
+        Ok(Kind::Loop(Loop { label: None, kind: LoopKind::Query { targets, query }, body }))
+    }
+
+    /// A name that is a row of a table from here on.
+    fn name_row(&mut self, name: &str, table: &Arc<Table>, span: Span) -> Result<()> {
         if self.variables.contains_key(name) {
             return self.refused(span, "a name that is a value and a row", "use two names");
         }
@@ -76,17 +137,9 @@ impl Lowering<'_> {
         }
         let asked = self.wanted.get(name).cloned().unwrap_or_default();
         let is_column = |column: &String| table.column(column).is_some_and(|column| !column.is_hidden);
-        let wanted: Vec<String> = asked.into_iter().filter(is_column).collect();
-        for (at, value) in key.into_iter().enumerate() {
-            let target = self.path(key_variable(name, at), span);
-            done.push(Done { kind: Kind::Assign { target, value: self.written(value, span) }, span });
-        }
-        self.rows.insert(name.to_string(), Row { table: table.clone(), wanted: wanted.clone() });
-        self.assigned.insert(name.to_string());
-        let key = self.key_of(name);
-        let query = statement::select(&table, &wanted, statement::has_key(&table, &key))?;
-        done.push(Done { kind: self.reading(query, name, &wanted, span), span });
-        self.require_found(&table, &key, span, done)
+        let wanted = asked.into_iter().filter(is_column).collect();
+        self.rows.insert(name.to_string(), Row { table: table.clone(), wanted });
+        Ok(())
     }
 
     pub(super) fn key_of(&self, name: &str) -> Vec<Expr> {

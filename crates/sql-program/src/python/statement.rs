@@ -50,6 +50,29 @@ pub fn select(table: &Table, columns: &[String], condition: Option<Expr>) -> Res
     Ok(ast::Statement::Query(Box::new(query)))
 }
 
+/// As [`select`], sorted by columns.
+///
+/// # Errors
+/// Does not fail: what it begins from can be read.
+pub fn select_in_order(
+    table: &Table,
+    columns: &[String],
+    condition: Option<Expr>,
+    order: &[String],
+) -> Result<ast::Statement> {
+    let mut statement = select(table, columns, condition)?;
+    if let ast::Statement::Query(query) = &mut statement {
+        let by = |name: &String| ast::OrderByExpr::from(ast::Ident::with_quote('"', name));
+        let mut keys: Vec<ast::OrderByExpr> = order.iter().map(by).collect();
+        for (key, name) in keys.iter_mut().zip(order) {
+            key.expr = column(table, name);
+        }
+        let kind = ast::OrderByKind::Expressions(keys);
+        query.order_by = (!order.is_empty()).then_some(ast::OrderBy { kind, interpolate: None });
+    }
+    Ok(statement)
+}
+
 /// `UPDATE table SET name = value WHERE condition RETURNING columns`
 ///
 /// # Errors

@@ -29,6 +29,10 @@ impl Lowering<'_> {
                     arguments.iter().for_each(|argument| self.note(argument));
                     self.note_wanted(body);
                 }
+                StatementKind::Rows(_, _, equal, body) => {
+                    equal.iter().for_each(|(_, value)| self.note(value));
+                    self.note_wanted(body);
+                }
                 StatementKind::Return(Some(value)) | StatementKind::Expression(value) => self.note(value),
                 StatementKind::Delete(target) => self.note_target(target),
                 StatementKind::Return(None)

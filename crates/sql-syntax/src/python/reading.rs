@@ -156,9 +156,23 @@ impl Reader<'_> {
                     {
                         StatementKind::Range(variable, arguments, self.block(&node["body"])?)
                     }
+                    (ExpressionKind::Name(variable), ExpressionKind::Call(function, arguments, named))
+                        if matches!(&function.kind, ExpressionKind::Attribute(_, name) if name == "where")
+                            && arguments.is_empty() =>
+                    {
+                        let ExpressionKind::Attribute(table, _) = function.kind else {
+                            return Err(malformed("a loop over nothing"));
+                        };
+                        StatementKind::Rows(variable, *table, named, self.block(&node["body"])?)
+                    }
+                    (ExpressionKind::Name(variable), table @ ExpressionKind::Attribute(..)) => {
+                        let table = Expression { kind: table, span: over.span };
+                        StatementKind::Rows(variable, table, Vec::new(), self.block(&node["body"])?)
+                    }
                     _ => {
-                        let what = "a loop over anything but range(...)";
-                        return Err(refused(self.source, over.span, what, "loop over range(...)"));
+                        let what = "a loop over this";
+                        let instead = "loop over range(...), db.table or db.table.where(column=value)";
+                        return Err(refused(self.source, over.span, what, instead));
                     }
                 }
             }

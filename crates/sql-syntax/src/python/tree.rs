@@ -40,6 +40,8 @@ pub enum StatementKind {
     While(Expression, Vec<Statement>),
     /// `for variable in range(arguments)`
     Range(String, Vec<Expression>, Vec<Statement>),
+    /// `for variable in db.table` or `db.table.where(column=value)`
+    Rows(String, Expression, Vec<(String, Expression)>, Vec<Statement>),
     /// `break`
     Break,
     /// `continue`
