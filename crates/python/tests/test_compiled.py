@@ -276,7 +276,9 @@ class Writer:
             return f"{indent}for {name} in {over}:\n{body}{last if chance.random() < 0.4 else ''}"
         if kind == "rows":
             name = self.fresh("r")
-            over = chance.choice(["db.line", f"db.line.where(cart={self.int(0)})", f"db.line.where(many={self.int(1)})"])
+            over = chance.choice(
+                ["db.line", f"db.line.where(cart={self.int(0)})", f"db.line.where(many={self.int(1)})"]
+            )
             before = self.ints[:]
             self.ints += [f"{name}.many", f"{name}.many"]
             body = self.block(depth + 1, chance.randint(1, 2))
@@ -386,6 +388,12 @@ class Refusals(unittest.TestCase):
         ("x = b'x'", "a literal of class bytes", "as an argument"),
         ("x = a is 1", "is of anything but None", "=="),
         ("for i in range(0, 9, a):\n        pass", "a range whose step is not a literal", "write the step out"),
+        ("fabius.require(a > 0, f'{a // a}')", "a message that may fail", "names before"),
+        (
+            "row = db.stock[a]\n    for row in db.stock:\n        a += 1\n    x = row.qty",
+            "row where it may not",
+            "before",
+        ),
         ("x = (a and 'x')", "and or or whose value is no bool", "if x else y"),
     ]
 
@@ -438,6 +446,20 @@ class Refusals(unittest.TestCase):
         with self.assertRaises(TypeError):
             function()
         self.assertEqual(function(a=5), 5)
+
+    def test_names_that_mean_something_else(self):
+        with fabius.open() as other, self.assertRaises(CompilationError):
+            # `db` is another database than the one that the function is a transaction of.
+            function = defined("def f(a: int):\n    db.stock[a].qty += 1\n", self.db)
+            other.script(SCHEMA)
+            other.transaction(compiled=True)(function)
+        for source in (
+            "def f(len: int) -> int:\n    return len\n",
+            "def f(a: int) -> int:\n    max = a\n    return max\n",
+        ):
+            with self.assertRaises(CompilationError) as raised:
+                self.db.transaction(compiled=True)(defined(source, self.db))
+            self.assertIn("give it another name", str(raised.exception))
 
     def test_no_source(self):
         names = {}

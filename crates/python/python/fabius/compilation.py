@@ -39,6 +39,10 @@ _TYPES: dict[Any, str] = {
 }
 
 
+#: Functions of Python that programs have.
+_BUILTINS = frozenset(("abs", "bool", "len", "max", "min", "range", "str"))
+
+
 class CompilationError(NotSupportedError):
     """A function says something that a program cannot do; the message says what, where, and what to write instead."""
 
@@ -147,7 +151,12 @@ def _names_of(function: Callable[..., Any], tree: ast.FunctionDef, database: obj
 
     seen = inspect.getclosurevars(function)
     known = {**seen.globals, **seen.nonlocals}
-    names = {}
+    # A name that is neither stands for nothing that a program knows.
+    names = {"database": "", "package": ""}
+    own = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    taken = sorted(_BUILTINS & {*known, *own, *inspect.signature(function).parameters})
+    if taken:
+        raise CompilationError(f"{function.__qualname__}: {taken[0]!r} is not Python's own: give it another name")
     for name, value in known.items():
         if value is database:
             names["database"] = name

@@ -76,10 +76,12 @@ impl Lowering<'_> {
                 self.accepted(span, value)
             }
             ExpressionKind::Negative(value) => {
+                let is_literal = matches!(&value.kind, ExpressionKind::Constant(_));
                 let zero = Value::of(number("0"), Class::Whole, span);
                 let value = self.value(value)?;
                 let negative = value::calculated(Operator::Subtract, zero, value, span);
-                self.accepted(span, negative)
+                let negative = self.accepted(span, negative)?;
+                Ok(Value { can_fail: negative.can_fail && !is_literal, ..negative })
             }
             ExpressionKind::Not(_) => {
                 let (truth, can_fail) = self.truth(expression)?;
@@ -98,7 +100,7 @@ impl Lowering<'_> {
             }
             ExpressionKind::Compare(first, others) => self.comparison(first, others, span),
             ExpressionKind::Conditional(condition, then, otherwise) => {
-                let condition = self.condition(condition)?;
+                let (condition, fails) = self.truth(condition)?;
                 let (then, otherwise) = (self.value(then)?, self.value(otherwise)?);
                 let class = match (&then.class, &otherwise.class) {
                     (Class::None, class) | (class, Class::None) => class.clone(),
@@ -111,8 +113,9 @@ impl Lowering<'_> {
                 let is_nullable = [&then, &otherwise]
                     .into_iter()
                     .any(|value| value.is_nullable || value.class == Class::None);
+                let can_fail = fails || then.can_fail || otherwise.can_fail;
                 let tree = nested(value::case(condition, then.tree, otherwise.tree));
-                Ok(Value { tree, class, is_nullable, can_fail: true, span })
+                Ok(Value { tree, class, is_nullable, can_fail, span })
             }
             ExpressionKind::Formatted(parts) => self.formatted(parts, span),
             ExpressionKind::Call(function, arguments, named) => self.call(function, (arguments, named), span),

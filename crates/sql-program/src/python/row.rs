@@ -122,7 +122,9 @@ impl Lowering<'_> {
         let before = self.assigned.clone();
         self.assigned.insert(name.to_string());
         let body = self.block(body)?;
+        // Where there is no row, Python's name is what it was before.
         self.assigned = before;
+        self.assigned.remove(name);
         let query = Query { tree: Box::new(tree), span };
         Ok(Kind::Loop(Loop { label: None, kind: LoopKind::Query { targets, query }, body }))
     }
@@ -317,6 +319,14 @@ impl Lowering<'_> {
                 let value = self.value(message)?;
                 if value.class != Class::Text || value.is_nullable {
                     return self.refused(message.span, "a message that is no str", "write an f-string");
+                }
+                // Python makes it whether it is wanted or not.
+                if value.can_fail {
+                    return self.refused(
+                        message.span,
+                        "a message that may fail",
+                        "give its values names before",
+                    );
                 }
                 value.tree
             }

@@ -243,7 +243,8 @@ pub fn calculated(
         }
         _ => return Err(no_operator()),
     };
-    Ok(Value { tree: nested(tree), class, is_nullable: false, can_fail: true, span })
+    let can_fail = class != Text || left.can_fail || right.can_fail;
+    Ok(Value { tree: nested(tree), class, is_nullable: false, can_fail, span })
 }
 
 /// `left < right`
