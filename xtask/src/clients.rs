@@ -11,6 +11,8 @@ const PSYCOPG: &str = "psycopg[binary]==3.2.9";
 const ASYNCPG: &str = "asyncpg==0.30.0";
 const SQLALCHEMY: &str = "SQLAlchemy==2.0.43";
 const PANDAS: &str = "pandas==2.3.3";
+const FASTAPI: &str = "fastapi==0.165.0";
+const HTTPX: &str = "httpx==0.28.1";
 const NODE_POSTGRES: &str = "pg@8.16.0";
 const JDBC: &str = "org.postgresql:postgresql:42.7.5";
 const MAVEN_COPY: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy";
@@ -34,7 +36,7 @@ pub fn fetch() -> bool {
     let python = python_packages(&folder);
     let all = [
         ("psql and pgbench", programs()),
-        ("psycopg, asyncpg, SQLAlchemy and pandas", python),
+        ("psycopg, asyncpg, SQLAlchemy, pandas and FastAPI", python),
         ("node-postgres", node_postgres(&folder)),
         ("JDBC", jdbc(&folder)),
         ("pgx", pgx(&folder)),
@@ -65,7 +67,14 @@ fn python_packages(folder: &Path) -> bool {
         return false;
     }
     // The tests look for these marks.
-    let all = [("psycopg", PSYCOPG), ("asyncpg", ASYNCPG), ("sqlalchemy", SQLALCHEMY), ("pandas", PANDAS)];
+    let all = [
+        ("psycopg", PSYCOPG),
+        ("asyncpg", ASYNCPG),
+        ("sqlalchemy", SQLALCHEMY),
+        ("pandas", PANDAS),
+        ("fastapi", FASTAPI),
+        ("httpx", HTTPX),
+    ];
     all.into_iter().fold(true, |all, (module, package)| {
         let mark = folder.join(format!("python.{module}"));
         let has = || succeeds(Command::new(&python).args(["-c", &format!("import {module}")]));

@@ -2,8 +2,10 @@
 
 use super::failure::{interface_error, raised};
 use super::reading::Reading;
+use super::simulated::writing_the_log;
 use super::waiting::wait;
 use super::writing::Parameter;
+use fabius::Database;
 use fabius_sql::connection::{Connection as Session, Response, SqlDatabase, TransactionStatus};
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::sql_type::SqlType;
@@ -13,7 +15,7 @@ use futures::TryStreamExt;
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// A session, until it or its database is closed.
 pub type Slot = Mutex<Option<Session>>;
@@ -22,6 +24,8 @@ pub type Slot = Mutex<Option<Session>>;
 #[pyclass(frozen, module = "fabius._fabius")]
 pub struct Connection {
     slot: Arc<Slot>,
+    /// The database, if it is on a simulated disk: whose log nobody else writes.
+    simulated: Option<Weak<Database>>,
 }
 
 /// What a statement gave.
@@ -33,9 +37,9 @@ struct Answer {
 }
 
 impl Connection {
-    /// A new session of a user.
-    pub fn of(database: Arc<SqlDatabase>, user: &str) -> Connection {
-        Connection { slot: Arc::new(Mutex::new(Some(Session::new(database, user)))) }
+    /// A new session of a user; `simulated` is the database, if it is on a simulated disk.
+    pub fn of(database: Arc<SqlDatabase>, user: &str, simulated: Option<Weak<Database>>) -> Connection {
+        Connection { slot: Arc::new(Mutex::new(Some(Session::new(database, user)))), simulated }
     }
 
     pub fn slot(&self) -> &Arc<Slot> {
@@ -55,7 +59,10 @@ impl Connection {
         act: impl AsyncFnOnce(&mut Session) -> Result<T> + Send,
     ) -> PyResult<T> {
         let done = self.with(py, |session| {
-            let done = wait(act(session));
+            let done = match self.simulated.clone() {
+                None => wait(act(session)),
+                Some(database) => wait(writing_the_log(database, act(session))),
+            };
             if done.is_err() {
                 session.interrupted();
             }

@@ -2,6 +2,7 @@
 
 use super::connection::{Connection, Slot};
 use super::failure::{interface_error, raised};
+use super::simulated::{SimulatedDisk, writing_the_log};
 use super::waiting::wait;
 use fabius::{Database as Beneath, Options};
 use fabius_sql::connection::SqlDatabase;
@@ -22,6 +23,8 @@ struct Open {
     sql: Arc<SqlDatabase>,
     beneath: Arc<Beneath>,
     sessions: Vec<Weak<Slot>>,
+    /// Whether it is on a simulated disk.
+    is_simulated: bool,
 }
 
 fn options(
@@ -69,14 +72,29 @@ impl Database {
         let beneath = beneath.map_err(|error| raised(py, &error))?;
         let sql =
             py.detach(|| wait(SqlDatabase::open(beneath.clone())))?.map_err(|error| raised(py, &error))?;
-        Ok(Database { open: Mutex::new(Some(Open { sql, beneath, sessions: Vec::new() })) })
+        Ok(Database {
+            open: Mutex::new(Some(Open { sql, beneath, sessions: Vec::new(), is_simulated: false })),
+        })
     }
 
-    /// A session of a user.
-    fn connect(&self, py: Python<'_>, user: &str) -> PyResult<Connection> {
+    /// Opens the database of a simulated disk, or begins one there.
+    #[staticmethod]
+    fn open_simulated(py: Python<'_>, disk: &SimulatedDisk) -> PyResult<Database> {
+        let beneath = py.detach(|| disk.open()).map_err(|error| raised(py, &error))?;
+        let opening = writing_the_log(Arc::downgrade(&beneath), SqlDatabase::open(beneath.clone()));
+        let sql = py.detach(|| wait(opening))?.map_err(|error| raised(py, &error))?;
+        Ok(Database {
+            open: Mutex::new(Some(Open { sql, beneath, sessions: Vec::new(), is_simulated: true })),
+        })
+    }
+
+    /// A session of a user; of `fabius` if none is named.
+    #[pyo3(signature = (user=None))]
+    fn connect(&self, py: Python<'_>, user: Option<&str>) -> PyResult<Connection> {
         let mut open = self.open.lock();
         let open = open.as_mut().ok_or_else(|| closed(py))?;
-        let connection = Connection::of(open.sql.clone(), user);
+        let simulated = open.is_simulated.then(|| Arc::downgrade(&open.beneath));
+        let connection = Connection::of(open.sql.clone(), user.unwrap_or("fabius"), simulated);
         open.sessions.retain(|session| session.strong_count() > 0);
         open.sessions.push(Arc::downgrade(connection.slot()));
         Ok(connection)
@@ -91,7 +109,7 @@ impl Database {
 
     /// Ends all sessions, makes everything promised durable, and closes the database; once more, nothing happens.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let Some(Open { sql, beneath, sessions }) = self.open.lock().take() else { return Ok(()) };
+        let Some(Open { sql, beneath, sessions, .. }) = self.open.lock().take() else { return Ok(()) };
         let closed = py.detach(move || {
             for session in sessions.iter().filter_map(Weak::upgrade) {
                 session.lock().take();

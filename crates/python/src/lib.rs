@@ -7,6 +7,7 @@
 //! | `reading`, `writing` | values of SQL as Python's; Python's as parameters |
 //! | `classes` | classes of Python's library that values become |
 //! | `failure` | errors as exceptions |
+//! | `simulated` | a simulated disk, and databases on it |
 //! | `waiting` | work that Python waits for: without the interpreter's lock, and until Ctrl-C |
 //!
 //! What users import is Python (`python/fabius`); it is written on this module alone. Nothing here knows DB-API.
@@ -16,6 +17,7 @@ mod connection;
 mod database;
 mod failure;
 mod reading;
+mod simulated;
 mod waiting;
 mod writing;
 
@@ -26,6 +28,8 @@ mod _fabius {
     use super::connection::Connection;
     #[pymodule_export]
     use super::database::Database;
+    #[pymodule_export]
+    use super::simulated::SimulatedDisk;
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "Python's name for it")]
     const __version__: &str = env!("CARGO_PKG_VERSION");

@@ -25,17 +25,24 @@ fn module() -> PathBuf {
 fn installed() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let package = folder.path().join("fabius");
-    std::fs::create_dir(&package).expect("it is new");
-    for entry in std::fs::read_dir(home().join("python/fabius")).expect("the package is there") {
-        let path = entry.expect("it can be read").path();
-        if path.is_file() {
-            let name = path.file_name().expect("a file has a name");
-            std::fs::copy(&path, package.join(name)).expect("a copy");
-        }
-    }
+    copy(&home().join("python/fabius"), &package);
     std::fs::copy(module(), package.join("_fabius.abi3.so"))
         .expect("Cargo builds the module before this program");
     folder
+}
+
+/// Copies a folder and those within it.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir(to).expect("it is new");
+    for entry in std::fs::read_dir(from).expect("it is there") {
+        let path = entry.expect("it can be read").path();
+        let name = path.file_name().expect("it has a name");
+        if path.is_dir() {
+            copy(&path, &to.join(name));
+        } else {
+            std::fs::copy(&path, to.join(name)).expect("a copy");
+        }
+    }
 }
 
 /// The Python that tests run on: the one that is asked for, that with SQLAlchemy and pandas (`cargo xtask clients`), or

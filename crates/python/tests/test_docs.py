@@ -28,7 +28,13 @@ def blocks(path):
 @unittest.skipUnless(hasattr(contextlib, "chdir"), "the examples are run from Python 3.11 on")
 class Documents(unittest.TestCase):
     def test_examples_run(self):
-        for document in ("README.md", "docs/python.md", "crates/python/README.md"):
+        for document in (
+            "README.md",
+            "docs/python.md",
+            "docs/python-comparison.md",
+            "docs/python-testing.md",
+            "crates/python/README.md",
+        ):
             with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
                 names = {}
                 for line, block in blocks(document):

@@ -27,7 +27,7 @@ class Transactions(unittest.TestCase):
     def test_a_function_is_a_transaction(self):
         db = self.db
 
-        @db.transaction
+        @db.transaction(side="client")
         def reserve(item: int, n: int = 1) -> int:
             """Takes some of an item."""
             row = db.stock[item]
@@ -45,7 +45,7 @@ class Transactions(unittest.TestCase):
     def test_nothing_of_what_was_given_up_has_happened(self):
         db = self.db
 
-        @db.transaction
+        @db.transaction(side="client")
         def both():
             db.stock[1].qty = 100
             raise ValueError("no")
@@ -125,11 +125,11 @@ class Transactions(unittest.TestCase):
     def test_functions_that_call_functions_are_one_transaction(self):
         db = self.db
 
-        @db.transaction
+        @db.transaction(side="client")
         def take(item):
             db.stock[item].qty -= 1
 
-        @db.transaction
+        @db.transaction(side="client")
         def move():
             take(1)
             take(2)
@@ -143,7 +143,7 @@ class Transactions(unittest.TestCase):
         db = self.db
 
         class Shop:
-            @db.transaction
+            @db.transaction(side="client")
             def qty(self, item):
                 return db.stock[item].qty
 
@@ -161,7 +161,7 @@ class Transactions(unittest.TestCase):
         db = self.db
         db.execute("update stock set qty = 20 where item = 1")
 
-        @db.transaction
+        @db.transaction(side="client")
         def reserve():
             row = db.stock[1]
             fabius.require(row.qty > 0)
@@ -193,7 +193,7 @@ class Transactions(unittest.TestCase):
             with db.connect(autocommit=True) as other:
                 other.execute("update stock set qty = qty + 1 where item = 1")
 
-        @db.transaction
+        @db.transaction(side="client")
         def copy():
             seen = db.stock[1].qty
             if not runs:

@@ -2,7 +2,7 @@
 
 >>> import fabius
 >>> db = fabius.open()
->>> db.execute("create table stock (item int primary key, qty int check (qty >= 0))").tag
+>>> db.execute("create table stock (item int primary key, qty int not null check (qty >= 0))").tag
 'CREATE TABLE'
 >>> db.execute("insert into stock values (5, 10)").tag
 'INSERT 0 1'
@@ -20,7 +20,8 @@
 """
 
 from ._fabius import __version__
-from .database import Database, Result, open
+from .aborts import Aborted, require
+from .database import Database, Result, connect, open
 from .errors import (
     DatabaseError,
     DataError,
@@ -33,12 +34,20 @@ from .errors import (
     ProgrammingError,
     Warning,
 )
+from .keys import idempotent
 from .tables import RowNotFound
-from .transactions import Aborted, require
+from .transactions import Side
 from .values import Json
+
+#: Where functions that are transactions run, if they do not say it: ``"client"`` is the client's process, step by step,
+#: for debuggers.
+side: Side = "database"
 
 __all__ = [
     "open",
+    "connect",
+    "side",
+    "idempotent",
     "Database",
     "Result",
     "Json",

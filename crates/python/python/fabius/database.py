@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 import html
 import threading
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from os import PathLike
 from types import TracebackType
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, ParamSpec, TypeVar, cast, overload
 
-from . import _fabius, dbapi, transactions
+from . import _fabius, dbapi, keys, transactions
 from .errors import ProgrammingError
 from .parameters import Parameters
+from .remote import Server
 from .tables import Shape, Table
-from .transactions import OutsideTransaction, Run, Transaction
+from .transactions import OutsideTransaction, Run, Side, Transaction
 
-__all__ = ["Database", "Result", "open"]
+__all__ = ["Database", "Result", "connect", "open"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 #: Sessions that are kept for the next transaction.
-_IDLE_MAX = 16
+_IDLE_MAX = 32
+
+#: Calls that are under way at a time, of those that were submitted.
+_SUBMITTED_MAX = 32
 
 
 def open(  # noqa: A001 (as one opens a file)
@@ -43,12 +50,31 @@ def open(  # noqa: A001 (as one opens a file)
     return Database(_fabius.Database.open(path, engine=engine, durability=durability, workers=workers, history=history))
 
 
+def connect(url: str, **options: Any) -> Database:
+    """The database of a server, for which the same code works as for one that is open here: its address is
+    ``postgresql://user@host:port/database``, and ``options`` are those of ``psycopg.connect``.
+
+    Raises ``InterfaceError`` if psycopg is not installed, ``OperationalError`` if the server is not there.
+    """
+    database = Database(Server(url, options))
+    database.execute("select 1")
+    return database
+
+
 class Result(Sequence[Any]):
     """The rows of a statement: a sequence of named tuples, which a notebook shows as a table."""
 
-    def __init__(self, tag: str, columns: Sequence[tuple[str, int]], rows: Sequence[tuple[Any, ...]]) -> None:
+    def __init__(
+        self,
+        tag: str,
+        columns: Sequence[tuple[str, int]],
+        rows: Sequence[tuple[Any, ...]],
+        said: Sequence[tuple[str, str]] = (),
+    ) -> None:
         #: What the statement did, as ``SELECT 3``.
         self.tag = tag
+        #: What a compiled function said for its caller: SQLSTATE and text of each.
+        self.said = said
         #: The columns' names.
         self.columns = tuple(name for name, _ in columns)
         self._rows = list(map(_row_class(self.columns)._make, rows)) if columns else list(rows)
@@ -114,7 +140,8 @@ _ROW_CLASSES: dict[tuple[str, ...], Any] = {}
 
 
 class Database:
-    """A database that is open in this process; see :func:`open`. Threads may share it.
+    """A database that is open in this process, or a server's; see :func:`open` and :func:`connect`. Threads may share
+    it.
 
     >>> import fabius
     >>> with fabius.open() as db:
@@ -126,15 +153,17 @@ class Database:
     9
     """
 
-    def __init__(self, native: _fabius.Database) -> None:
+    def __init__(self, native: _fabius.Database | Server) -> None:
         self._native = native
         self._lock = threading.Lock()
+        self._executor: ThreadPoolExecutor | None = None
+        self._functions: dict[Callable[..., Any], Transaction[Any, Any]] = {}
         self._idle: list[dbapi.Connection] = []
         self._shapes: tuple[int, dict[str, Shape]] = (0, {})
 
-    def connect(self, *, user: str = "fabius", autocommit: bool = False) -> dbapi.Connection:
+    def connect(self, *, user: str | None = None, autocommit: bool = False) -> dbapi.Connection:
         """A new session, as DB-API 2.0 has it."""
-        return dbapi.connect(self._native, user=user, autocommit=autocommit)
+        return dbapi.Connection(self._native, user, autocommit, is_own=False)
 
     def execute(self, text: str, parameters: Parameters | None = None) -> Result:
         """Runs a statement, as a part of the transaction that this thread is in, or else as one of its own; its
@@ -145,8 +174,20 @@ class Database:
         run = transactions.current(self)
         if run is not None:
             return run.execute(text, parameters)
+        key = keys.take()
         with self._session() as connection:
-            return _result(connection, text, parameters)
+            if key is None:
+                return _result(connection, text, parameters)
+            connection.execute("select set_config('fabius.idempotency_key', %s, false)", (key,))
+            try:
+                return _result(connection, text, parameters)
+            finally:
+                connection.execute("reset fabius.idempotency_key")
+
+    def outcome(self, key: str) -> str | None:
+        """What became of the transaction with a key (:func:`fabius.idempotent`): ``committed``, ``aborted``, or
+        ``None`` if there was none, or none that is still remembered."""
+        return cast("str | None", self.execute("select fabius.outcome(%s)", (key,)).scalar())
 
     def script(self, text: str) -> None:
         """Runs several statements, one after the other."""
@@ -161,17 +202,17 @@ class Database:
     def transaction(self, function: Callable[P, R]) -> Transaction[P, R]: ...
 
     @overload
-    def transaction(self, *, compiled: bool) -> Callable[[Callable[P, R]], Transaction[P, R]]: ...
+    def transaction(self, *, side: Side) -> Callable[[Callable[P, R]], Transaction[P, R]]: ...
 
     @overload
     def transaction(self) -> AbstractContextManager[Run]: ...
 
-    def transaction(self, function: Callable[..., Any] | None = None, *, compiled: bool | None = None) -> Any:
+    def transaction(self, function: Callable[..., Any] | None = None, *, side: Side | None = None) -> Any:
         """Makes a function a transaction; or, without one, what stands in a ``with`` block.
 
         >>> import fabius
         >>> db = fabius.open()
-        >>> db.script("create table stock (item int primary key, qty int); insert into stock values (5, 10)")
+        >>> db.script("create table stock (item int primary key, qty int not null); insert into stock values (5, 10)")
         >>> @db.transaction
         ... def reserve(item: int, n: int) -> int:
         ...     row = db.stock[item]
@@ -182,20 +223,53 @@ class Database:
         7
         >>> reserve(5, 8)
         Traceback (most recent call last):
-        fabius.transactions.Aborted: only 7 left
+            ...
+        fabius.aborts.Aborted: only 7 left
         >>> with db.transaction() as t:
         ...     t.execute("update stock set qty = 0").rowcount
         1
         >>> db.close()
 
-        A function runs again if what it read has changed by the time it commits: beside the database it should have no
-        effects that must not happen twice. A ``with`` block runs once, and a conflict is ``SerializationFailure``.
+        A function is compiled to a program, which runs in the database and never twice; what a program cannot do is
+        refused here (``fabius.compilation.CompilationError``), unless the function is for the client's process
+        (``side="client"``). There it runs again if what it read has changed by the time it commits: beside the
+        database it should have no effects that must not happen twice. A ``with`` block runs in the client's process,
+        once: a conflict is ``SerializationFailure``.
         """
         if function is not None:
-            return Transaction(self, function, bool(compiled))
-        if compiled is not None:
-            return lambda function: Transaction(self, function, compiled)
+            return Transaction(self, function, side)
+        if side is not None:
+            return lambda function: Transaction(self, function, side)
         return transactions.running(self)
+
+    def run(self, function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
+        """Runs a function as a transaction (Calvin, section 4.1: ``ExecAsTxn``); it need not be decorated."""
+        return self._transaction(function)(*args, **kwargs)
+
+    def submit(self, function: Callable[..., R], *args: Any, **kwargs: Any) -> Future[R]:
+        """Hands a call of a function in as a transaction, and does not wait for it: several are under way at a time,
+        in no order among themselves."""
+        return self._apart(self._transaction(function), *args, **kwargs)
+
+    def _transaction(self, function: Callable[..., R]) -> Transaction[..., R]:
+        if isinstance(function, Transaction):
+            return function
+        known = self._functions.get(function)
+        if known is None:
+            known = self._functions[function] = Transaction(self, function, None)
+        return known
+
+    def _apart(self, function: Callable[..., R], *args: Any, **kwargs: Any) -> Future[R]:
+        """Calls something in a thread of the database, with the key that is in force."""
+        with self._lock:
+            if self._executor is None:
+                self._executor = ThreadPoolExecutor(_SUBMITTED_MAX, "fabius")
+        context = contextvars.copy_context()
+        return self._executor.submit(lambda: context.run(function, *args, **kwargs))
+
+    async def aexecute(self, text: str, parameters: Parameters | None = None) -> Result:
+        """:meth:`execute` for ``asyncio``: other tasks go on meanwhile."""
+        return await asyncio.wrap_future(self._apart(self.execute, text, parameters))
 
     def table(self, name: str) -> Table:
         """A table's rows by key, within a transaction: ``db.table("shop.stock")``, or ``db.stock``."""
@@ -248,7 +322,12 @@ class Database:
         return self._native.is_closed
 
     def close(self) -> None:
-        """Ends all sessions and closes the database; all that was promised is durable."""
+        """Ends all sessions and closes the database; all that was promised is durable. Calls that were submitted are
+        waited for."""
+        with self._lock:
+            executor, self._executor = self._executor, None
+        if executor is not None:
+            executor.shutdown()
         self._native.close()
 
     def __enter__(self) -> Database:
@@ -269,4 +348,5 @@ class Database:
 def _result(connection: dbapi.Connection, text: str, parameters: Parameters | None) -> Result:
     cursor = connection.execute(text, parameters)
     columns = [(column.name, column.type_code) for column in cursor.description or ()]
-    return Result(cursor.statusmessage or "", columns, cursor._rows or ())
+    said, connection._said = connection._said, []
+    return Result(cursor.statusmessage or "", columns, cursor._rows or (), said)

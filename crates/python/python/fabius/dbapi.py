@@ -40,6 +40,7 @@ from .parameters import Parameters, bound
 
 if TYPE_CHECKING:
     from .database import Database
+    from .remote import Server
 
 __all__ = [
     "apilevel",
@@ -138,7 +139,7 @@ class Column(NamedTuple):
 def connect(
     database: str | PathLike[str] | Database | _fabius.Database | None = None,
     *,
-    user: str = "fabius",
+    user: str | None = None,
     autocommit: bool = False,
     **options: Any,
 ) -> Connection:
@@ -167,11 +168,13 @@ class Connection:
     ProgrammingError = ProgrammingError
     NotSupportedError = NotSupportedError
 
-    def __init__(self, database: _fabius.Database, user: str, autocommit: bool, is_own: bool) -> None:
+    def __init__(self, database: _fabius.Database | Server, user: str | None, autocommit: bool, is_own: bool) -> None:
         self._database = database
         self._native = database.connect(user)
         self._is_own = is_own
         self._autocommit = autocommit
+        #: What compiled functions have said for their callers: SQLSTATE and text of each.
+        self._said: list[tuple[str, str]] = []
 
     @property
     def autocommit(self) -> bool:
@@ -227,7 +230,10 @@ class Connection:
         finally:
             if not self._native.is_closed:
                 for severity, sqlstate, message in self._native.notices():
-                    warnings.warn(f"{severity}: {message} ({sqlstate})", _Notice, stacklevel=4)
+                    if sqlstate.startswith("PY"):
+                        self._said.append((sqlstate, message))
+                    else:
+                        warnings.warn(f"{severity}: {message} ({sqlstate})", _Notice, stacklevel=4)
 
     def _statement(self, text: str, values: Sequence[Any]) -> tuple[str, list[Any] | None, list[Any] | None]:
         if not self._autocommit and self._native.status == "idle":

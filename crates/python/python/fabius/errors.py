@@ -157,9 +157,14 @@ _NAMES = {
 }
 
 
+#: What Python itself raises in such a case: whoever catches that catches the database's error too.
+_ALIKE: dict[str, type[Exception]] = {"22003": OverflowError, "22012": ZeroDivisionError}
+
+
 def _named(sqlstate: str, name: str) -> type[DatabaseError]:
     base = _CLASSES.get(sqlstate[:2], DatabaseError)
-    made = type(name, (base,), {"__doc__": f"SQLSTATE {sqlstate}.", "__module__": __name__, "sqlstate": sqlstate})
+    bases = (base, _ALIKE[sqlstate]) if sqlstate in _ALIKE else (base,)
+    made = type(name, bases, {"__doc__": f"SQLSTATE {sqlstate}.", "__module__": __name__, "sqlstate": sqlstate})
     globals()[name] = made
     __all__.append(name)
     return made

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Union
+from typing import Any
 
 from .errors import ProgrammingError
 
-Parameters = Union[Sequence[Any], Mapping[str, Any]]
+Parameters = Sequence[Any] | Mapping[str, Any]
 
 
 @lru_cache(maxsize=1024)

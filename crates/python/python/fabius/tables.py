@@ -1,6 +1,6 @@
 """Rows by their keys, as functions that are transactions use them: ``db.stock[5].qty -= 1``.
 
-A row is read when it is taken by its key, and written when one of its columns is assigned.
+A row is read when it is taken by its key, and written, and read again, when one of its columns is assigned.
 """
 
 from __future__ import annotations
@@ -169,16 +169,15 @@ class Row:
     def __setattr__(self, name: str, value: Any) -> None:
         _refuse_other(self._shape, name)
         shape = self._shape
+        # Other columns may follow, by what they are generated from.
+        columns = ", ".join(map(quoted, shape.columns))
         changed = self._run.execute(
-            f"update {shape.written} set {quoted(name)} = %s where {shape.condition()}", (value, *self._key)
-        )
-        if changed.rowcount == 0:
-            self._there(None)
-        if name in shape.key:
-            at = shape.key.index(name)
-            object.__setattr__(self, "_key", (*self._key[:at], value, *self._key[at + 1 :]))
-        # Other columns may have followed, by what they are generated from: they are read again.
-        object.__setattr__(self, "_known", None)
+            f"update {shape.written} set {quoted(name)} = %s where {shape.condition()} returning {columns}",
+            (value, *self._key),
+        ).first()
+        known = self._there(dict(zip(shape.columns, changed)) if changed is not None else None)
+        object.__setattr__(self, "_known", known)
+        object.__setattr__(self, "_key", tuple(known[column] for column in shape.key) if shape.key else self._key)
 
     def delete(self) -> None:
         """Deletes the row."""

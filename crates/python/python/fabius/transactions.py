@@ -1,27 +1,32 @@
-"""Functions that are transactions, run in the client's process over an interactive transaction.
+"""Functions that are transactions: programs of the database, or run in the client's process.
 
-The function is an ordinary one: a debugger goes through it line by line. What it read is checked when it commits; if
-something of that has changed, it was never there, and the function runs again.
+There a function is an ordinary one, over an interactive transaction: a debugger goes through it line by line. What it
+read is checked when it commits; if something of that has changed, it was never there, and the function runs again.
 """
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, cast
 
-from . import compilation, dbapi
+from . import compilation, dbapi, keys
+from .aborts import Aborted, require
 from .compilation import Compiled
-from .errors import Error, NotSupportedError, ProgrammingError, lookup
+from .errors import NotSupportedError, ProgrammingError, lookup
 from .parameters import Parameters
-from .tables import RowNotFound, Shape, Table, quoted
+from .tables import Shape, Table, quoted
 
 if TYPE_CHECKING:
     from .database import Database, Result
 
-__all__ = ["Aborted", "OutsideTransaction", "Run", "Transaction", "current", "require", "running"]
+__all__ = ["Aborted", "OutsideTransaction", "Run", "Side", "Transaction", "current", "require", "running"]
+
+#: Where a function runs.
+Side = Literal["database", "client"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -33,24 +38,6 @@ _RUNS_MAX = 1000
 _RUNS_OPTIMISTIC = 3
 
 _here = threading.local()
-
-
-class Aborted(lookup("P0001")):  # type: ignore[misc]
-    """A ``require`` of the function did not hold; nothing of what the function did has happened."""
-
-
-def require(condition: Any, message: str = "a requirement does not hold") -> None:
-    """Ends the transaction with ``Aborted`` unless something holds.
-
-    >>> require(2 > 1)
-    >>> require(1 > 2, "only 1 left")
-    Traceback (most recent call last):
-    fabius.transactions.Aborted: only 1 left
-    """
-    if not condition:
-        error = Aborted(message)
-        error.sqlstate = "P0001"
-        raise error
 
 
 class Run:
@@ -81,11 +68,14 @@ def running(database: Database) -> Iterator[Run]:
     """A transaction that this thread is in: committed at the end, rolled back if an exception ends it."""
     if current(database) is not None:
         raise ProgrammingError("a transaction of this database is open in this thread: it cannot begin another")
+    key = keys.take()
     runs = _here.__dict__.setdefault("runs", {})
     with database._session() as connection:
         run = runs[id(database)] = Run(database, connection)
         try:
             run.execute("begin")
+            if key is not None:
+                run.execute("select set_config('fabius.idempotency_key', %s, true)", (key,))
             yield run
             connection.commit()
         finally:
@@ -97,47 +87,65 @@ def running(database: Database) -> Iterator[Run]:
 class Transaction(Generic[P, R]):
     """A function that is a transaction: see :meth:`fabius.Database.transaction`."""
 
-    def __init__(self, database: Database, function: Callable[P, R], compiled: bool) -> None:
+    def __init__(self, database: Database, function: Callable[P, R], side: Side | None) -> None:
+        if side not in (None, "client", "database"):
+            raise ProgrammingError(f"a function runs in the 'database' or the 'client', not in {side!r}")
         self._database = database
         self._function = function
-        self._program = self._compile() if compiled else None
+        self._side = side
+        self._program: Compiled | None = None
         functools.update_wrapper(self, function)
+        if not self._is_in_client():
+            try:
+                self.program()
+            except compilation.CompilationError as error:
+                # Its tables may be made before it is called.
+                if error.sqlstate != "42P01":
+                    raise
+
+    def _is_in_client(self) -> bool:
+        import fabius
+
+        return (self._side or fabius.side) == "client"
 
     @property
     def compiled(self) -> bool:
         """Whether it is a program, which runs in the database."""
         return self._program is not None
 
-    def _compile(self) -> Compiled:
-        program = compilation.compiled(self._function, self._database)
-        try:
-            self._database.execute(program.definition)
-        except (NotSupportedError, ProgrammingError) as error:
-            raise compilation.explained(error, self._function) from None
-        return program
+    def program(self) -> Compiled:
+        """The program that it is compiled to.
+
+        Raises ``fabius.compilation.CompilationError`` for what a program cannot do.
+        """
+        if self._program is None:
+            program = compilation.compiled(self._function, self._database)
+            try:
+                self._database.execute(program.definition)
+            except (NotSupportedError, ProgrammingError) as error:
+                raise compilation.explained(error, self._function) from None
+            self._program = program
+        return self._program
 
     def explain(self) -> str:
         """What of it runs now, what may wait, and why: the database's own words."""
-        if self._program is None:
-            raise ProgrammingError("it runs in this process: define it with @db.transaction(compiled=True)")
-        nulls = ", ".join(f"null::{compilation._TYPES[kind]}" for kind in self._program.types)
-        rows = self._database.execute(f'explain select "{self._program.name}"({nulls})')
+        if self._is_in_client():
+            raise ProgrammingError("it runs in the client's process: only programs are explained (side='database')")
+        rows = self._database.execute(self.program().explained())
         return "\n".join(row[0] for row in rows)
 
-    def _called(self, program: Compiled, args: Any, kwargs: Any) -> Any:
-        try:
-            result = self._database.execute(program.call, program.arguments(args, kwargs)).scalar()
-            return result if program.returns else None
-        except lookup("P0001") as error:
-            raise _as(Aborted, error) from None
-        except lookup("P0002") as error:
-            raise _as(RowNotFound, error) from None
-
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        database = self._database
-        if self._program is not None:
-            return cast(R, self._called(self._program, args, kwargs))
-        if current(database) is not None:
+        if self._is_in_client():
+            return self.client(*args, **kwargs)
+        return cast(R, self.program().run(self._database, args, kwargs))
+
+    async def acall(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Calls it for ``asyncio``: other tasks go on meanwhile."""
+        return await asyncio.wrap_future(self._database.submit(self, *args, **kwargs))
+
+    def client(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Calls it in the client's process, step by step: a debugger goes through it."""
+        if current(self._database) is not None:
             # A transaction that another calls is a part of that.
             return self._function(*args, **kwargs)
         for number in range(_RUNS_MAX):
@@ -159,13 +167,6 @@ class Transaction(Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<fabius transaction {self._function.__qualname__}>"
-
-
-def _as(kind: type[Error], error: Error) -> Error:
-    """An error of the database as one of the function."""
-    made = kind(error.args[0])
-    made.sqlstate = error.sqlstate
-    return made
 
 
 def shape(name: str, execute: Callable[[str, Any], Result]) -> Shape:

@@ -1,6 +1,7 @@
 //! Statements of a function: its variables and their classes, rows by key, what is assigned where.
 
-use super::lowering::{Lowering, Row, column_variable, key_variable, variable};
+use super::lowering::{Lowering, column_variable, found_variable, key_variable, variable};
+use super::presence::facts;
 use super::value::{self, Class, Value, cast, nested, number};
 use fabius_program::syntax::diagnostic::{Source, Span};
 use fabius_program::syntax::tree::Name;
@@ -30,59 +31,82 @@ pub fn lower(
     parameters: &[FunctionParameter],
     returns: &Returns,
 ) -> Result<Block> {
-    let Returns::Scalar(returns) = returns else {
-        return Err(Error::new(SqlState::NOT_SUPPORTED, "a function in python returns one value, or none"));
+    let returns = match returns {
+        Returns::Scalar(returns) => std::slice::from_ref(returns).to_vec(),
+        Returns::Record(columns) => columns.iter().map(|(_, sql_type)| sql_type.clone()).collect(),
+        Returns::Table(_) => {
+            let message = "a function in python returns values, not a table";
+            return Err(Error::new(SqlState::NOT_SUPPORTED, message));
+        }
     };
-    let mut nullable = BTreeSet::new();
+    let mut nullable: BTreeSet<String> = function.optional.iter().cloned().collect();
+    let (mut classes, mut is_last, mut wanted) = (BTreeMap::new(), false, BTreeMap::new());
     loop {
-        let known = nullable.len();
+        let count = nullable.len();
         let mut lowering = Lowering {
             source,
             function,
             catalog,
-            returns,
+            returns: &returns,
             variables: BTreeMap::new(),
             rows: BTreeMap::new(),
+            results: BTreeMap::new(),
             assigned: BTreeSet::new(),
+            known: classes,
+            is_last,
+            present: BTreeSet::new(),
             nullable,
-            wanted: BTreeMap::new(),
+            wanted,
+            wants_more: false,
             loops: 0,
+            tests: Vec::new(),
+            conditions: 0,
         };
-        for parameter in parameters {
+        for parameter in parameters.iter().filter(|parameter| parameter.is_input()) {
             let name = parameter.name.strip_prefix("py ").unwrap_or(&parameter.name).to_string();
-            lowering.variables.insert(name.clone(), Class::of(&parameter.sql_type));
+            lowering.variables.insert(name.clone(), Class::of_parameter(&parameter.sql_type));
             lowering.assigned.insert(name);
         }
         let given = lowering.assigned.clone();
         lowering.note_wanted(&function.body);
-        let statements = lowering.block(&function.body)?;
-        nullable = lowering.nullable;
-        // Whether a variable may be `None` is known once all that is assigned to it has been seen.
-        if nullable.len() == known {
+        let mut statements = lowering.block(&function.body)?;
+        if !leaves(&statements) {
+            lowering.give_back(function.span, &mut statements)?;
+        }
+        // Whether a variable may be `None`, and what it is, is known once all that is assigned to it has been seen.
+        let is_known =
+            lowering.nullable.len() == count && lowering.known == lowering.variables && !lowering.wants_more;
+        let is_pending = lowering.variables.values().any(Class::is_pending);
+        if is_known && (!is_pending || is_last) {
             return Ok(Block {
                 label: None,
-                declarations: declarations(&lowering.variables, &lowering.rows, &given, function.span)?,
+                declarations: declarations(&lowering, &given, function.span)?,
                 begin: function.span,
                 statements,
             });
         }
+        (nullable, classes, wanted) = (lowering.nullable, lowering.variables, lowering.wanted);
+        is_last = is_known;
     }
 }
 
-fn declarations(
-    variables: &BTreeMap<String, Class>,
-    rows: &BTreeMap<String, Row>,
-    given: &BTreeSet<String>,
-    span: Span,
-) -> Result<Vec<Declaration>> {
-    let own = variables.iter().filter(|(name, _)| !given.contains(*name));
+fn declarations(lowering: &Lowering<'_>, given: &BTreeSet<String>, span: Span) -> Result<Vec<Declaration>> {
+    let own = lowering.variables.iter().filter(|(name, _)| !given.contains(*name));
     let mut all: Vec<(String, SqlType)> =
         own.map(|(name, class)| (variable(name), class.sql_type())).collect();
-    for (name, row) in rows {
+    for (name, row) in &lowering.rows {
         for (at, column) in row.key().iter().enumerate() {
             all.push((key_variable(name, at), row.sql_type(column)));
         }
         all.extend(row.wanted.iter().map(|column| (column_variable(name, column), row.sql_type(column))));
+        if row.is_optional {
+            all.push((found_variable(name), SqlType::Boolean));
+        }
+    }
+    for (name, fields) in &lowering.results {
+        let variables =
+            fields.iter().map(|(column, (class, _))| (column_variable(name, column), class.sql_type()));
+        all.extend(variables);
     }
     let declaration = |(text, sql_type): (String, SqlType)| {
         let data_type = Tokens::of(&sql_type.written())?.read(|parser| parser.parse_data_type())?;
@@ -104,7 +128,11 @@ impl Lowering<'_> {
         let mut done = Vec::new();
         for statement in statements {
             heed()?;
+            let begin = done.len();
+            let outer = std::mem::take(&mut self.tests);
             self.statement(statement, &mut done)?;
+            let tests = std::mem::replace(&mut self.tests, outer);
+            done.splice(begin..begin, tests);
         }
         Ok(done)
     }
@@ -117,6 +145,44 @@ impl Lowering<'_> {
         Ok((block, after))
     }
 
+    /// The body of a loop.
+    pub(super) fn repeated(&mut self, statements: &[Statement]) -> Result<Vec<Done>> {
+        self.forget_assigned(statements);
+        let (block, _) = self.knowing(BTreeSet::new(), |lowering| lowering.branch(statements))?;
+        Ok(block)
+    }
+
+    /// `if condition: then else: otherwise`
+    fn condition_of(
+        &mut self,
+        condition: &Expression,
+        (then, otherwise): (&[Statement], &[Statement]),
+        span: Span,
+    ) -> Result<Kind> {
+        let (holds, fails) = facts(condition);
+        let condition = self.condition(condition)?;
+        let before = self.present.clone();
+        self.present.extend(holds);
+        let (then, after_then) = self.branch(then)?;
+        let there_then = std::mem::replace(&mut self.present, before);
+        self.present.extend(fails);
+        let (otherwise, after_otherwise) = self.branch(otherwise)?;
+        let there_otherwise = std::mem::take(&mut self.present);
+        // Where one branch is left, what the other says holds behind both.
+        let both =
+            |one: &BTreeSet<String>, other: &BTreeSet<String>| match (leaves(&then), leaves(&otherwise)) {
+                (true, false) => other.clone(),
+                (false, true) => one.clone(),
+                _ => one.intersection(other).cloned().collect(),
+            };
+        self.assigned = both(&after_then, &after_otherwise);
+        self.present = both(&there_then, &there_otherwise);
+        Ok(Kind::If {
+            arms: vec![(self.written(condition, span), then)],
+            otherwise: (!otherwise.is_empty()).then_some(otherwise),
+        })
+    }
+
     pub(super) fn statement(&mut self, statement: &Statement, done: &mut Vec<Done>) -> Result<()> {
         let span = statement.span;
         let mut emit = |kind: Kind| done.push(Done { kind, span });
@@ -124,11 +190,7 @@ impl Lowering<'_> {
             StatementKind::Nothing => {}
             StatementKind::Assign(target, value) => match &target.kind {
                 ExpressionKind::Name(name) => {
-                    if let Some((table, key)) = self.subscripted(value)? {
-                        return self.bind_row(name, (table, key), span, done);
-                    }
-                    let value = self.value(value)?;
-                    emit(self.assign(name, value, target.span)?);
+                    return self.assign_name((name, target.span), value, span, done);
                 }
                 ExpressionKind::Attribute(object, column) => {
                     let place = self.place(object)?;
@@ -142,6 +204,7 @@ impl Lowering<'_> {
             StatementKind::Augment(target, operator, value) => match &target.kind {
                 ExpressionKind::Name(name) => {
                     let (before, by) = (self.name(name, target.span)?, self.value(value)?);
+                    let (before, by) = (self.sure(before), self.sure(by));
                     let sum = value::calculated(*operator, before, by, span);
                     let sum = self.accepted(span, sum)?;
                     emit(self.assign(name, sum, target.span)?);
@@ -156,68 +219,134 @@ impl Lowering<'_> {
                 }
             },
             StatementKind::If(condition, then, otherwise) => {
-                let condition = self.condition(condition)?;
-                let (then, after_then) = self.branch(then)?;
-                let (otherwise, after_otherwise) = self.branch(otherwise)?;
-                let both = |leaves: bool, other: &BTreeSet<String>, own: &BTreeSet<String>| match leaves {
-                    true => other.clone(),
-                    false => own.clone(),
-                };
-                let then_set = both(leaves(&then), &after_otherwise, &after_then);
-                let otherwise_set = both(leaves(&otherwise), &after_then, &after_otherwise);
-                self.assigned = then_set.intersection(&otherwise_set).cloned().collect();
-                emit(Kind::If {
-                    arms: vec![(self.written(condition, span), then)],
-                    otherwise: (!otherwise.is_empty()).then_some(otherwise),
-                });
+                emit(self.condition_of(condition, (then, otherwise), span)?);
             }
             StatementKind::While(condition, body) => {
+                self.forget_assigned(body);
+                let (holds, _) = facts(condition);
                 let condition = self.condition(condition)?;
-                let (body, _) = self.branch(body)?;
-                let kind = LoopKind::While(self.written(condition, span));
-                emit(Kind::Loop(Loop { label: None, kind, body }));
+                let mut tests = std::mem::take(&mut self.tests);
+                let body = self.knowing(holds, |lowering| lowering.branch(body))?.0;
+                if tests.is_empty() {
+                    let kind = LoopKind::While(self.written(condition, span));
+                    emit(Kind::Loop(Loop { label: None, kind, body }));
+                } else {
+                    // What the condition needs is tested each time.
+                    let ends =
+                        Expr::UnaryOp { op: ast::UnaryOperator::Not, expr: Box::new(nested(condition)) };
+                    let when = Some(self.written(ends, span));
+                    tests.push(Done { kind: Kind::Leave { is_continue: false, label: None, when }, span });
+                    tests.extend(body);
+                    emit(Kind::Loop(Loop { label: None, kind: LoopKind::Forever, body: tests }));
+                }
             }
-            StatementKind::Range(name, arguments, body) => {
-                let kind = self.range(name, arguments, body, span)?;
-                emit(kind);
+            StatementKind::Range(name, arguments, body) => emit(self.range(name, arguments, body, span)?),
+            StatementKind::Elements(name, list, order, body) => {
+                emit(self.elements((name, list), *order, body, span)?);
             }
             StatementKind::Rows(name, table, equal, body) => {
-                let kind = self.rows_of(name, table, equal, body, span)?;
-                emit(kind);
+                emit(self.rows_of(name, table, equal, body, span)?);
             }
+            StatementKind::Results(name, query, body) => emit(self.results_of(name, query, body, span)?),
+            StatementKind::Append(list, value) => emit(self.append(list, value, span)?),
+            StatementKind::SetElement(list, place, value) => {
+                emit(self.set_element((list, place), value, span)?);
+            }
+            StatementKind::Say(state, value) => emit(self.say(state, value)?),
+            StatementKind::Raise(kind, message) => emit(self.raise(kind, message, span)?),
+            StatementKind::Declare(name) => drop(self.assigned.insert(name.clone())),
             StatementKind::Break | StatementKind::Continue => {
                 let is_continue = matches!(statement.kind, StatementKind::Continue);
                 emit(Kind::Leave { is_continue, label: None, when: None });
             }
-            StatementKind::Return(value) => {
-                let value = match value {
-                    None => None,
-                    Some(value) => Some(self.returned(value)?),
-                };
-                match (&value, self.returns) {
-                    (None, SqlType::Void) => emit(Kind::Return(None)),
-                    (None, _) => emit(Kind::Return(Some(self.written(Expr::value(ast::Value::Null), span)))),
-                    (Some(value), _) => emit(Kind::Return(Some(self.written(value.clone(), span)))),
-                }
-            }
+            StatementKind::Return(value) => self.leave(value.as_ref(), span, done)?,
+            StatementKind::ReturnAll(values) => self.leave_with(values, span, done)?,
             StatementKind::Delete(target) => self.delete(target, span, done)?,
             StatementKind::Expression(call) => self.call_alone(call, span, done)?,
         }
         Ok(())
     }
 
-    pub(super) fn returned(&mut self, value: &Expression) -> Result<Expr> {
+    /// `name = value`, where the value may be a row, or what a statement gives.
+    fn assign_name(
+        &mut self,
+        (name, place): (&str, Span),
+        value: &Expression,
+        span: Span,
+        done: &mut Vec<Done>,
+    ) -> Result<()> {
+        if let Some((table, key)) = self.subscripted(value)? {
+            return self.bind_row(name, (table, key), span, done);
+        }
+        let kind = match &value.kind {
+            ExpressionKind::Empty => self.assign_open(name, true, place)?,
+            ExpressionKind::Zero => self.assign_open(name, false, place)?,
+            ExpressionKind::Call(function, arguments, named) => {
+                if self.bind_called(name, (function, arguments, named), span, done)? {
+                    return Ok(());
+                }
+                let value = self.value(value)?;
+                self.assign(name, value, place)?
+            }
+            _ => {
+                let value = self.value(value)?;
+                self.assign(name, value, place)?
+            }
+        };
+        done.push(Done { kind, span });
+        Ok(())
+    }
+
+    /// `return value`
+    fn leave(&mut self, value: Option<&Expression>, span: Span, done: &mut Vec<Done>) -> Result<()> {
+        let null = || Expr::value(ast::Value::Null);
+        let value = match (value, self.returns) {
+            (_, [_, _, ..]) => {
+                return self.refused(span, "a result that is not as many values", "write return a, b");
+            }
+            (None, [SqlType::Void]) => None,
+            (None, _) => Some(null()),
+            (Some(value), [wanted, ..]) => Some(self.returned(value, wanted)?),
+            (Some(_), []) => Some(null()),
+        };
+        self.give_back(span, done)?;
+        let value = value.map(|value| self.written(value, span));
+        done.push(Done { kind: Kind::Return(value), span });
+        Ok(())
+    }
+
+    /// `return a, b`
+    fn leave_with(&mut self, values: &[Expression], span: Span, done: &mut Vec<Done>) -> Result<()> {
+        let returns = self.returns;
+        if returns.len() != values.len() || values.len() < 2 {
+            let what = format!("a result of {} values", values.len());
+            return self.refused(span, &what, "annotate it: -> tuple[int, str]");
+        }
+        for (at, (value, wanted)) in values.iter().zip(returns).enumerate() {
+            let place = value.span;
+            let value = self.returned(value, wanted)?;
+            let target = self.path(format!("value {}", at + 1), place);
+            done.push(Done { kind: Kind::Assign { target, value: self.written(value, place) }, span });
+        }
+        self.give_back(span, done)?;
+        done.push(Done { kind: Kind::Return(None), span });
+        Ok(())
+    }
+
+    fn returned(&mut self, value: &Expression, returns: &SqlType) -> Result<Expr> {
         let (value, span) = (self.value(value)?, value.span);
-        let wanted = Class::of(self.returns);
-        match (&value.class, self.returns) {
+        let wanted = Class::of_parameter(returns);
+        match (&value.class, returns) {
             (Class::None, SqlType::Void) => Ok(Expr::value(ast::Value::Null)),
             (_, SqlType::Void) => self.refused(
                 span,
                 "a result that is not annotated",
                 "write `-> int`, or what it is, behind its parameters",
             ),
-            (class, _) if *class == wanted || *class == Class::None => cast(value.tree, self.returns),
-            (Class::Whole, _) if wanted == Class::Decimal => cast(value.tree, self.returns),
+            (class, _) if *class == wanted || *class == Class::None || class.is_pending() => {
+                cast(value.tree, returns)
+            }
+            (Class::Whole, _) if wanted == Class::Decimal => cast(value.tree, returns),
             (class, _) => {
                 let what = format!("a result of class {} where {} is annotated", class.name(), wanted.name());
                 self.refused(span, &what, "annotate what it returns")
@@ -227,11 +356,13 @@ impl Lowering<'_> {
 
     /// `name = value`
     pub(super) fn assign(&mut self, name: &str, value: Value, span: Span) -> Result<Kind> {
-        if self.rows.contains_key(name) {
+        if self.rows.contains_key(name) || self.results.contains_key(name) {
             return self.refused(span, "a name that is a row and a value", "use two names");
         }
-        let class = match self.variables.get(name) {
+        let class = match self.variables.get(name).or_else(|| self.known.get(name)) {
             None => value.class.clone(),
+            Some(class) if class.is_pending() => value.class.clone(),
+            Some(class) if value.class.is_pending() => class.clone(),
             // What is `None` at first is what it becomes.
             Some(Class::None) => value.class.clone(),
             Some(class) if *class == value.class || value.class == Class::None => class.clone(),
@@ -242,6 +373,9 @@ impl Lowering<'_> {
         };
         if value.is_nullable || value.class == Class::None {
             self.nullable.insert(name.to_string());
+            self.present.remove(name);
+        } else {
+            self.present.insert(name.to_string());
         }
         let value = cast(value.tree, &class.sql_type())?;
         self.variables.insert(name.to_string(), class);
@@ -260,7 +394,8 @@ impl Lowering<'_> {
         let mut bounds = Vec::new();
         for argument in arguments {
             let value = self.value(argument)?;
-            if value.class != Class::Whole || value.is_nullable {
+            let value = self.sure(value);
+            if (value.class != Class::Whole && !value.class.is_pending()) || value.is_nullable {
                 return self.refused(argument.span, "a range of anything but int", "convert it");
             }
             bounds.push(value);
@@ -292,7 +427,7 @@ impl Lowering<'_> {
         let count = Value::of(Expr::Identifier(part::quoted(&counter)), Class::Whole, span);
         let first = self.assign(name, count, span)?;
         let mut block = vec![Done { kind: first, span }];
-        block.extend(self.block(body)?);
+        block.extend(self.repeated(body)?);
         self.assigned = before;
         let by =
             (step.unsigned_abs() != 1).then(|| self.written(number(&step.unsigned_abs().to_string()), span));

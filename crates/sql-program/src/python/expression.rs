@@ -1,12 +1,18 @@
 //! Expressions of a function: names, columns of rows, calls, and what they count for as conditions.
 
-use super::lowering::{Lowering, column_variable, variable};
+use super::lowering::{Fields, Lowering, column_variable, found_variable, variable};
+use super::message::RAISED;
+use super::presence::facts;
+use super::row::parts_of_key;
+use super::statement;
 use super::value::{self, Class, Value, boolean, cast, nested, number, text};
 use fabius_program::syntax::diagnostic::Span;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_planning::heed;
 use fabius_sql_syntax::part;
+use fabius_sql_syntax::plpgsql::tree::{Level, RaiseOption, Statement as Done, StatementKind as Kind};
 use fabius_sql_syntax::python::tree::{Comparison, Constant, Expression, ExpressionKind, Operator};
+use fabius_sql_syntax::tokens::Tokens;
 use fabius_value::Result;
 use sqlparser::ast::{self, Expr};
 
@@ -32,7 +38,8 @@ impl Lowering<'_> {
         };
         self.require_assigned(name, span)?;
         let mut value = Value::of(Expr::Identifier(part::quoted(&variable(name))), class.clone(), span);
-        value.is_nullable = self.nullable.contains(name);
+        value.is_nullable = self.nullable.contains(name) && !self.present.contains(name);
+        value.path = Some(name.to_string());
         Ok(value)
     }
 
@@ -48,9 +55,23 @@ impl Lowering<'_> {
                 Ok((Expr::UnaryOp { op: ast::UnaryOperator::Not, expr: Box::new(nested(truth)) }, fails))
             }
             ExpressionKind::Joined(is_and, all) => {
-                let truths = all.iter().map(|one| self.truth(one)).collect::<Result<Vec<_>>>()?;
+                let before = self.present.clone();
+                let mut truths = Vec::new();
+                for one in all {
+                    truths.push(match truths.is_empty() {
+                        true => self.truth(one)?,
+                        false => self.perhaps(|lowering| lowering.truth(one))?,
+                    });
+                    // What comes behind is only computed where this leaves it open.
+                    let (holds, fails) = facts(one);
+                    self.present.extend(if *is_and { holds } else { fails });
+                }
+                self.present = before;
                 let fails = truths.iter().any(|(_, fails)| *fails);
                 Ok((value::joined(*is_and, truths), fails))
+            }
+            ExpressionKind::Name(name) if self.rows.contains_key(name) => {
+                Ok((self.is_there(name, expression.span)?, false))
             }
             _ => {
                 let value = self.value(expression)?;
@@ -72,6 +93,7 @@ impl Lowering<'_> {
             }
             ExpressionKind::Binary(operator, left, right) => {
                 let (left, right) = (self.value(left)?, self.value(right)?);
+                let (left, right) = (self.sure(left), self.sure(right));
                 let value = value::calculated(*operator, left, right, span);
                 self.accepted(span, value)
             }
@@ -79,6 +101,7 @@ impl Lowering<'_> {
                 let is_literal = matches!(&value.kind, ExpressionKind::Constant(_));
                 let zero = Value::of(number("0"), Class::Whole, span);
                 let value = self.value(value)?;
+                let value = self.sure(value);
                 let negative = value::calculated(Operator::Subtract, zero, value, span);
                 let negative = self.accepted(span, negative)?;
                 Ok(Value { can_fail: negative.can_fail && !is_literal, ..negative })
@@ -89,7 +112,10 @@ impl Lowering<'_> {
             }
             ExpressionKind::Joined(_, all) => {
                 for part in all {
+                    // Only what it is: it is computed below.
+                    let (tests, present) = (std::mem::take(&mut self.tests), self.present.clone());
                     let value = self.value(part)?;
+                    (self.tests, self.present) = (tests, present);
                     if value.class != Class::Boolean || value.is_nullable {
                         let what = "and or or whose value is no bool";
                         return self.refused(part.span, what, "write `x if x else y`");
@@ -100,11 +126,16 @@ impl Lowering<'_> {
             }
             ExpressionKind::Compare(first, others) => self.comparison(first, others, span),
             ExpressionKind::Conditional(condition, then, otherwise) => {
+                let (there, there_not) = facts(condition);
                 let (condition, fails) = self.truth(condition)?;
-                let (then, otherwise) = (self.value(then)?, self.value(otherwise)?);
+                let part = |lowering: &mut Self, facts, part| {
+                    lowering.knowing(facts, |lowering| lowering.perhaps(|lowering| lowering.value(part)))
+                };
+                let (then, otherwise) = (part(self, there, then)?, part(self, there_not, otherwise)?);
                 let class = match (&then.class, &otherwise.class) {
                     (Class::None, class) | (class, Class::None) => class.clone(),
                     (one, other) if one == other => one.clone(),
+                    (Class::Pending, class) | (class, Class::Pending) => class.clone(),
                     (one, other) => {
                         let what = format!("{} or {} by a condition", one.name(), other.name());
                         return self.refused(span, &what, "convert one of the values");
@@ -115,9 +146,18 @@ impl Lowering<'_> {
                     .any(|value| value.is_nullable || value.class == Class::None);
                 let can_fail = fails || then.can_fail || otherwise.can_fail;
                 let tree = nested(value::case(condition, then.tree, otherwise.tree));
-                Ok(Value { tree, class, is_nullable, can_fail, span })
+                Ok(Value { is_nullable, can_fail, ..Value::of(tree, class, span) })
             }
             ExpressionKind::Formatted(parts) => self.formatted(parts, span),
+            ExpressionKind::Element(list, place) => self.element(list, place, span),
+            ExpressionKind::Program(name, arguments) => self.called_value(name, arguments, span),
+            ExpressionKind::Empty | ExpressionKind::Zero => {
+                self.refused(span, "a list within an expression", "give it a name")
+            }
+            ExpressionKind::Tuple(_) => self.refused(span, "a tuple as a value", "give its parts names"),
+            ExpressionKind::Query(_) => {
+                self.refused(span, "rows as a value", "use one(), scalar(), rowcount, or a loop")
+            }
             ExpressionKind::Call(function, arguments, named) => self.call(function, (arguments, named), span),
         }
     }
@@ -154,17 +194,95 @@ impl Lowering<'_> {
             let instead = "give the row a name: row = db.table[key]";
             return self.refused(span, "an attribute of anything but a named row", instead);
         };
+        if let Some(fields) = self.results.get(name) {
+            return self.field((name, fields), column, span);
+        }
+        if let Some(class) = self.variables.get(name).cloned() {
+            return self.part(object, &class, column, span);
+        }
         let Some(row) = self.rows.get(name).cloned() else {
             return self.refused(span, "an attribute of anything but a row", "write db.table[key].column");
         };
         self.require_assigned(name, object.span)?;
+        self.require_present(name, object.span)?;
         let Some(definition) = row.table.column(column).filter(|column| !column.is_hidden) else {
             return self.no_column(&row.table, column, span);
         };
         let class = Class::of(&definition.sql_type);
         let tree = Expr::Identifier(part::quoted(&column_variable(name, column)));
         let tree = if class == Class::Whole { cast(tree, &SqlType::BigInt)? } else { tree };
-        Ok(Value { is_nullable: definition.nullable, ..Value::of(tree, class, span) })
+        let is_nullable = definition.nullable && !self.present.contains(&format!("{name}.{column}"));
+        let path = Some(format!("{name}.{column}"));
+        Ok(Value { is_nullable, path, ..Value::of(tree, class, span) })
+    }
+
+    /// A column of what a statement gives.
+    fn field(&self, (name, fields): (&str, &Fields), column: &str, span: Span) -> Result<Value> {
+        self.require_assigned(name, span)?;
+        let Some((class, may_be_null)) = fields.get(column) else {
+            let columns: Vec<&str> = fields.keys().map(String::as_str).collect();
+            let message = format!("the statement gives no column '{column}', but {}", columns.join(", "));
+            return self.wrong(span, b"42703", &message);
+        };
+        let tree = Expr::Identifier(part::quoted(&column_variable(name, column)));
+        let is_nullable = *may_be_null && !self.present.contains(&format!("{name}.{column}"));
+        let path = Some(format!("{name}.{column}"));
+        Ok(Value { is_nullable, path, ..Value::of(tree, class.clone(), span) })
+    }
+
+    /// An attribute of a value: a part of a date.
+    fn part(&mut self, object: &Expression, class: &Class, name: &str, span: Span) -> Result<Value> {
+        let is_date = *class == Class::Other(SqlType::Date) && ["year", "month", "day"].contains(&name);
+        let value = self.value(object)?;
+        if !is_date || value.is_nullable {
+            let what = format!("{name} of a {}", class.name());
+            return self.refused(span, &what, "these are there: year, month and day of a date");
+        }
+        let mut tree = Tokens::of(&format!("extract({name} FROM x)"))?.read(|parser| parser.parse_expr())?;
+        if let Expr::Extract { expr, .. } = &mut tree {
+            **expr = value.tree;
+        }
+        Ok(Value { can_fail: value.can_fail, ..Value::of(cast(tree, &SqlType::BigInt)?, Class::Whole, span) })
+    }
+
+    /// Whether a row is there.
+    fn is_there(&self, name: &str, span: Span) -> Result<Expr> {
+        self.require_assigned(name, span)?;
+        Ok(match self.rows.get(name).is_some_and(|row| row.is_optional) {
+            true => Expr::Identifier(part::quoted(&found_variable(name))),
+            false => boolean(true),
+        })
+    }
+
+    /// `row is None`, `key in db.table`: comparisons about rows.
+    fn about_rows(
+        &mut self,
+        first: &Expression,
+        (comparison, other): (Comparison, &Expression),
+        span: Span,
+    ) -> Result<Option<Value>> {
+        let truth = |tree: Expr| Some(Value::of(nested(tree), Class::Boolean, span));
+        let not = |tree: Expr| Expr::UnaryOp { op: ast::UnaryOperator::Not, expr: Box::new(nested(tree)) };
+        if let ExpressionKind::Name(name) = &first.kind
+            && self.rows.contains_key(name)
+            && matches!(other.kind, ExpressionKind::Constant(Constant::None))
+        {
+            let there = self.is_there(name, first.span)?;
+            return Ok(match comparison {
+                Comparison::Is | Comparison::Equal => truth(not(there)),
+                Comparison::IsNot | Comparison::NotEqual => truth(there),
+                _ => None,
+            });
+        }
+        if matches!(comparison, Comparison::In | Comparison::NotIn)
+            && let Some(table) = self.table(other)?
+        {
+            let key = self.key_values(&table, parts_of_key(first), first.span)?;
+            let there = statement::exists(&table, statement::has_key(&table, &key))?;
+            let there = if comparison == Comparison::In { there } else { not(there) };
+            return Ok(truth(there).map(|value| Value { can_fail: true, ..value }));
+        }
+        Ok(None)
     }
 
     pub(super) fn comparison(
@@ -173,11 +291,31 @@ impl Lowering<'_> {
         others: &[(Comparison, Expression)],
         span: Span,
     ) -> Result<Value> {
+        if let [(comparison, other)] = others
+            && let Some(value) = self.about_rows(first, (*comparison, other), span)?
+        {
+            return Ok(value);
+        }
         let mut left = self.value(first)?;
         let mut truths = Vec::new();
         let mut can_fail = left.can_fail;
-        for (comparison, right) in others {
-            let right = self.value(right)?;
+        for (at, (comparison, right)) in others.iter().enumerate() {
+            let mut right = match at {
+                0 => self.value(right)?,
+                _ => self.perhaps(|lowering| lowering.value(right))?,
+            };
+            let is_ordered = !matches!(
+                comparison,
+                Comparison::Equal
+                    | Comparison::NotEqual
+                    | Comparison::Is
+                    | Comparison::IsNot
+                    | Comparison::In
+                    | Comparison::NotIn
+            );
+            if is_ordered && at == 0 {
+                (left, right) = (self.sure(left), self.sure(right));
+            }
             can_fail |= right.can_fail;
             let compared = value::compared(&left, *comparison, &right);
             truths.push((self.accepted(span, compared)?, left.can_fail || right.can_fail));
@@ -185,6 +323,33 @@ impl Lowering<'_> {
         }
         let tree = nested(value::joined(true, truths));
         Ok(Value { can_fail, ..Value::of(tree, Class::Boolean, span) })
+    }
+
+    /// Does something that only happens if a condition before it holds, or does not.
+    pub(super) fn perhaps<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
+        self.conditions += 1;
+        let done = act(self);
+        self.conditions -= 1;
+        done
+    }
+
+    /// A value that is not `None`, or the transaction ends before its statement, by `TypeError`. Where it is not known
+    /// whether the value is computed at all, it stays as it is.
+    pub(super) fn sure(&mut self, value: Value) -> Value {
+        if !value.is_nullable || value.class == Class::None || self.conditions > 0 {
+            return value;
+        }
+        let (span, from, to) = (value.span, value.span.start as usize, value.span.end as usize);
+        let said = self.source.text.get(from..to).unwrap_or("a value");
+        let message = text(&format!("{said} is None"));
+        let state = (RaiseOption::State, self.written(text(RAISED), span));
+        let raise =
+            self.raising(Level::Exception, message, vec![state, self.place_of("TypeError", span)], span);
+        let is_none = self.written(Expr::IsNull(Box::new(nested(value.tree.clone()))), span);
+        let then = vec![Done { kind: raise, span }];
+        self.tests.push(Done { kind: Kind::If { arms: vec![(is_none, then)], otherwise: None }, span });
+        self.present.extend(value.path.clone());
+        Value { is_nullable: false, ..value }
     }
 
     pub(super) fn formatted(&mut self, parts: &[Expression], span: Span) -> Result<Value> {
@@ -211,7 +376,7 @@ impl Lowering<'_> {
     /// What `str` makes of a value.
     pub(super) fn shown(&self, value: Value) -> Result<Expr> {
         let shown = match value.class {
-            Class::None => text("None"),
+            Class::None | Class::Pending => text("None"),
             Class::Text => value.tree,
             Class::Boolean => value::case(value.tree, text("True"), text("False")),
             Class::Whole => cast(value.tree, &SqlType::Text)?,
@@ -221,56 +386,5 @@ impl Lowering<'_> {
             }
         };
         Ok(if value.is_nullable { value::function("coalesce", vec![shown, text("None")]) } else { shown })
-    }
-
-    /// A call within an expression.
-    pub(super) fn call(
-        &mut self,
-        function: &Expression,
-        (arguments, named): (&[Expression], &[(String, Expression)]),
-        span: Span,
-    ) -> Result<Value> {
-        let name = match &function.kind {
-            ExpressionKind::Name(name) if named.is_empty() => name.as_str(),
-            _ => "",
-        };
-        let known = ["abs", "len", "str", "min", "max", "bool"];
-        if !known.contains(&name) {
-            return self.refused(span, "a call of this", &format!("these are there: {}", known.join(", ")));
-        }
-        let values = arguments.iter().map(|argument| self.value(argument)).collect::<Result<Vec<_>>>()?;
-        let can_fail = values.iter().any(|value| value.can_fail);
-        let of = |tree: Expr, class: Class| Value { can_fail, ..Value::of(tree, class, span) };
-        match (name, values.as_slice()) {
-            ("bool", [_]) => {
-                let (truth, can_fail) = self.truth(&arguments[0])?;
-                Ok(Value { can_fail, ..Value::of(nested(truth), Class::Boolean, span) })
-            }
-            ("str", [value]) => Ok(of(nested(self.shown(value.clone())?), Class::Text)),
-            ("len", [value]) if value.class == Class::Text && !value.is_nullable => {
-                let length = value::function("char_length", vec![value.tree.clone()]);
-                Ok(of(cast(length, &SqlType::BigInt)?, Class::Whole))
-            }
-            ("abs", [value])
-                if matches!(value.class, Class::Whole | Class::Decimal) && !value.is_nullable =>
-            {
-                let tree = value::function("abs", vec![value.tree.clone()]);
-                Ok(Value { can_fail: true, ..Value::of(tree, value.class.clone(), span) })
-            }
-            ("min" | "max", [first, _, ..])
-                if matches!(first.class, Class::Whole | Class::Decimal | Class::Text)
-                    && values.iter().all(|value| value.class == first.class && !value.is_nullable) =>
-            {
-                let name = if name == "min" { "least" } else { "greatest" };
-                let class = first.class.clone();
-                let trees = values.iter().map(|value| value.tree.clone()).collect();
-                Ok(of(value::function(name, trees), class))
-            }
-            _ => {
-                let classes: Vec<String> = values.iter().map(|value| value.class.name()).collect();
-                let what = format!("{name}({})", classes.join(", "));
-                self.refused(span, &what, "convert the values, or test them for None first")
-            }
-        }
     }
 }

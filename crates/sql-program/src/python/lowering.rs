@@ -4,7 +4,7 @@ use super::value::{Class, Refusal};
 use fabius_program::syntax::diagnostic::{Source, Span};
 use fabius_sql_meaning::catalog::{Catalog, Table};
 use fabius_sql_meaning::sql_type::SqlType;
-use fabius_sql_syntax::plpgsql::tree::{Expression as Written, Path};
+use fabius_sql_syntax::plpgsql::tree::{Expression as Written, Path, Statement as Done};
 use fabius_sql_syntax::python::reading::refused;
 use fabius_sql_syntax::python::tree::Function;
 use fabius_value::{Error, Result, SqlState};
@@ -24,6 +24,11 @@ pub fn key_variable(row: &str, at: usize) -> String {
     format!("py {row} key {}", at + 1)
 }
 
+/// What says whether a row that was asked for is there.
+pub fn found_variable(row: &str) -> String {
+    format!("py {row} found")
+}
+
 pub fn column_variable(row: &str, column: &str) -> String {
     format!("py {row}.{column}")
 }
@@ -34,7 +39,12 @@ pub struct Row {
     pub table: Arc<Table>,
     /// The columns that something asks for.
     pub wanted: Vec<String>,
+    /// Whether it was asked for by `get`, so that it may be `None`.
+    pub is_optional: bool,
 }
+
+/// What a statement of SQL gives, by the names of its columns.
+pub type Fields = BTreeMap<String, (Class, bool)>;
 
 impl Row {
     pub fn key(&self) -> &[String] {
@@ -50,16 +60,31 @@ pub struct Lowering<'f> {
     pub source: &'f Source,
     pub function: &'f Function,
     pub catalog: &'f Catalog,
-    pub returns: &'f SqlType,
+    /// What it gives: `void`, a value, or several.
+    pub returns: &'f [SqlType],
     pub variables: BTreeMap<String, Class>,
     pub rows: BTreeMap<String, Row>,
+    /// Names that are what a statement of SQL gives.
+    pub results: BTreeMap<String, Fields>,
     /// Names that have a value, whichever way control has come.
     pub assigned: BTreeSet<String>,
+    /// Classes of variables, as far as the function has been seen before.
+    pub known: BTreeMap<String, Class>,
+    /// Whether what is not known by now never will be.
+    pub is_last: bool,
+    /// Names, and columns of rows (`row.column`), that are not `None` here though they may be elsewhere.
+    pub present: BTreeSet<String>,
     /// Variables that may be `None`.
     pub nullable: BTreeSet<String>,
     /// What is asked for of names, wherever it is.
     pub wanted: BTreeMap<String, BTreeSet<String>>,
+    /// Whether more was asked for than was known when the rows were read.
+    pub wants_more: bool,
     pub loops: usize,
+    /// What is tested before the statement that is being lowered.
+    pub tests: Vec<Done>,
+    /// How many conditions decide whether what is being lowered is computed.
+    pub conditions: usize,
 }
 
 /// A row that a statement is about.
@@ -86,6 +111,11 @@ impl Lowering<'_> {
         Err(Error::new(SqlState(*state), message)
             .at_line(line)
             .with_detail(format!("line {line}:\n{text}\n{caret}")))
+    }
+
+    /// The line of the function where something stands, from 1.
+    pub fn line(&self, span: Span) -> u32 {
+        self.source.place(span.start).0
     }
 
     pub fn written(&self, tree: Expr, span: Span) -> Written {

@@ -8,7 +8,12 @@
 //! |---|---|
 //! | `body` | statements: variables and their classes, branches, loops, what is assigned where |
 //! | `row` | rows by their keys, and what is required |
-//! | `expression` | names, columns, calls, conditions |
+//! | `expression` | names, columns, conditions |
+//! | `call` | functions of Python, methods of texts |
+//! | `called` | other programs, statements of SQL |
+//! | `list` | lists |
+//! | `message` | exceptions, and what callers are told |
+//! | `presence` | what is not `None` where control has come to |
 //! | `value` | operators in Python's meaning: floor division, `None`, truthiness |
 //! | `statement` | statements of SQL for rows |
 //! | `lowering`, `wanted` | what is known of a function meanwhile; which columns it asks for |
@@ -18,8 +23,13 @@
 //! instead. Constraints, generated columns and types are those of the statements that come of it.
 
 mod body;
+mod call;
+mod called;
 mod expression;
+mod list;
 mod lowering;
+mod message;
+mod presence;
 mod row;
 mod statement;
 mod value;

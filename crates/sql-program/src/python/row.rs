@@ -1,6 +1,6 @@
 //! Rows by their keys: named, read, written, inserted and deleted; what a function requires.
 
-use super::lowering::{Lowering, NO_DATA, Place, Row, column_variable, key_variable};
+use super::lowering::{Lowering, NO_DATA, Place, Row, column_variable, found_variable, key_variable};
 use super::statement;
 use super::value::{self, Class, Value, nested, text};
 use fabius_program::syntax::diagnostic::Span;
@@ -19,9 +19,15 @@ impl Lowering<'_> {
     pub(super) fn subscripted(&mut self, expression: &Expression) -> Result<Option<(Arc<Table>, Vec<Expr>)>> {
         let ExpressionKind::Subscript(object, key) = &expression.kind else { return Ok(None) };
         let Some(table) = self.table(object)? else { return Ok(None) };
+        let values = self.key_values(&table, key, expression.span)?;
+        Ok(Some((table, values)))
+    }
+
+    /// The values of a key.
+    pub(super) fn key_values(&mut self, table: &Table, key: &[Expression], span: Span) -> Result<Vec<Expr>> {
         let Some(primary) = &table.primary_key else {
             let message = format!("table {} has no primary key: rows are not found by one", table.name.name);
-            return self.wrong(expression.span, b"42704", &message);
+            return self.wrong(span, b"42704", &message);
         };
         if primary.columns.len() != key.len() {
             let message = format!(
@@ -30,13 +36,13 @@ impl Lowering<'_> {
                 primary.columns.join(", "),
                 key.len()
             );
-            return self.wrong(expression.span, b"42601", &message);
+            return self.wrong(span, b"42601", &message);
         }
         let mut values = Vec::new();
         for (part, column) in key.iter().zip(&primary.columns) {
             let value = self.value(part)?;
             let wanted = table.column(column).map(|column| Class::of(&column.sql_type));
-            if wanted.as_ref() != Some(&value.class) {
+            if wanted.as_ref() != Some(&value.class) && !value.class.is_pending() {
                 let wanted = wanted.map_or_else(String::new, |class| class.name());
                 let what =
                     format!("{} for {}.{column}, which is {wanted}", value.class.name(), table.name.name);
@@ -44,7 +50,7 @@ impl Lowering<'_> {
             }
             values.push(value.tree);
         }
-        Ok(Some((table, values)))
+        Ok(values)
     }
 
     /// `db.table`, if an expression is one.
@@ -68,7 +74,54 @@ impl Lowering<'_> {
         span: Span,
         done: &mut Vec<Done>,
     ) -> Result<()> {
-        self.name_row(name, &table, span)?;
+        self.read_row(name, (&table, key), span, done)?;
+        let key = self.key_of(name);
+        self.require_found(&table, &key, span, done)?;
+        self.there(name, span, done);
+        Ok(())
+    }
+
+    /// A row that is asked for is there.
+    fn there(&mut self, name: &str, span: Span, done: &mut Vec<Done>) {
+        self.present.insert(name.to_string());
+        self.is_read(name);
+        if self.rows.get(name).is_some_and(|row| row.is_optional) {
+            let target = self.path(found_variable(name), span);
+            let value = self.written(value::boolean(true), span);
+            done.push(Done { kind: Kind::Assign { target, value }, span });
+        }
+    }
+
+    /// `name = db.table.get(key)`: the row, or `None`.
+    fn ask_row(
+        &mut self,
+        name: &str,
+        (table, key): (&Arc<Table>, Vec<Expr>),
+        span: Span,
+        done: &mut Vec<Done>,
+    ) -> Result<()> {
+        self.name_row(name, table, span)?;
+        if let Some(row) = self.rows.get_mut(name) {
+            row.is_optional = true;
+        }
+        self.read_row(name, (table, key), span, done)?;
+        self.present.remove(name);
+        self.is_read(name);
+        let target = self.path(found_variable(name), span);
+        let value = self.written(Expr::Identifier(ast::Ident::new("found")), span);
+        done.push(Done { kind: Kind::Assign { target, value }, span });
+        Ok(())
+    }
+
+    fn read_row(
+        &mut self,
+        name: &str,
+        (table, key): (&Arc<Table>, Vec<Expr>),
+        span: Span,
+        done: &mut Vec<Done>,
+    ) -> Result<()> {
+        self.name_row(name, table, span)?;
+        self.forget_columns(name);
         let wanted = self.rows.get(name).map(|row| row.wanted.clone()).unwrap_or_default();
         for (at, value) in key.into_iter().enumerate() {
             let target = self.path(key_variable(name, at), span);
@@ -76,9 +129,50 @@ impl Lowering<'_> {
         }
         self.assigned.insert(name.to_string());
         let key = self.key_of(name);
-        let query = statement::select(&table, &wanted, statement::has_key(&table, &key))?;
+        let query = statement::select(table, &wanted, statement::has_key(table, &key))?;
         done.push(Done { kind: self.reading(query, name, &wanted, span), span });
-        self.require_found(&table, &key, span, done)
+        Ok(())
+    }
+
+    /// `name = db.table.get(key)`, `.insert(...)` or `.upsert(...)`, if a call is one of them.
+    pub(super) fn bind_called(
+        &mut self,
+        name: &str,
+        (function, arguments, named): (&Expression, &[Expression], &[(String, Expression)]),
+        span: Span,
+        done: &mut Vec<Done>,
+    ) -> Result<bool> {
+        let ExpressionKind::Attribute(object, method) = &function.kind else { return Ok(false) };
+        if let ExpressionKind::Query(query) = &object.kind {
+            return self.bind_result(name, (query, method), span, done);
+        }
+        let Some(table) = self.table(object)? else { return Ok(false) };
+        match (method.as_str(), arguments, named) {
+            ("get", [key], []) => {
+                let key = self.key_values(&table, parts_of_key(key), key.span)?;
+                self.ask_row(name, (&table, key), span, done)?;
+            }
+            ("insert" | "upsert", [], named) => {
+                let is_upsert = method == "upsert";
+                self.name_row(name, &table, span)?;
+                self.forget_columns(name);
+                let row = self.rows.get(name).cloned();
+                let wanted = row.as_ref().map(|row| row.wanted.clone()).unwrap_or_default();
+                let key = row.as_ref().map(|row| row.key().to_vec()).unwrap_or_default();
+                let columns: Vec<String> = key.iter().chain(&wanted).cloned().collect();
+                let keys = (0..key.len()).map(|at| self.path(key_variable(name, at), span));
+                let read = wanted.iter().map(|column| self.path(column_variable(name, column), span));
+                let targets: Vec<_> = keys.chain(read).collect();
+                let insert = self.inserting(&table, named, is_upsert, &columns, span)?;
+                self.is_written(table.oid, Some(name));
+                let into = (!targets.is_empty()).then_some(Into { is_strict: false, targets });
+                done.push(Done { kind: Kind::Sql { statement: Box::new(insert), into }, span });
+                self.assigned.insert(name.to_string());
+                self.there(name, span, done);
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
 
     /// `for name in db.table.where(column=value)`: rows in the order of their key, as they are when the loop begins.
@@ -121,7 +215,9 @@ impl Lowering<'_> {
         let targets = keys.chain(read).collect();
         let before = self.assigned.clone();
         self.assigned.insert(name.to_string());
-        let body = self.block(body)?;
+        self.forget_columns(name);
+        self.present.insert(name.to_string());
+        let body = self.repeated_of(name, body)?;
         // Where there is no row, Python's name is what it was before.
         self.assigned = before;
         self.assigned.remove(name);
@@ -131,7 +227,7 @@ impl Lowering<'_> {
 
     /// A name that is a row of a table from here on.
     fn name_row(&mut self, name: &str, table: &Arc<Table>, span: Span) -> Result<()> {
-        if self.variables.contains_key(name) {
+        if self.variables.contains_key(name) || self.results.contains_key(name) {
             return self.refused(span, "a name that is a value and a row", "use two names");
         }
         if self.rows.get(name).is_some_and(|row| row.table.oid != table.oid) {
@@ -140,7 +236,8 @@ impl Lowering<'_> {
         let asked = self.wanted.get(name).cloned().unwrap_or_default();
         let is_column = |column: &String| table.column(column).is_some_and(|column| !column.is_hidden);
         let wanted = asked.into_iter().filter(is_column).collect();
-        self.rows.insert(name.to_string(), Row { table: table.clone(), wanted });
+        let is_optional = self.rows.get(name).is_some_and(|row| row.is_optional);
+        self.rows.insert(name.to_string(), Row { table: table.clone(), wanted, is_optional });
         Ok(())
     }
 
@@ -196,7 +293,7 @@ impl Lowering<'_> {
             condition: None,
             format: Some(format),
             arguments,
-            options: vec![state],
+            options: vec![state, self.place_of("", span)],
         };
         let found = Expr::Identifier(ast::Ident::new("found"));
         let missing = Expr::UnaryOp { op: ast::UnaryOperator::Not, expr: Box::new(found) };
@@ -215,6 +312,7 @@ impl Lowering<'_> {
         {
             let table = row.table.clone();
             self.require_assigned(name, object.span)?;
+            self.require_present(name, object.span)?;
             return Ok(Place { table, key: self.key_of(name), name: Some(name.clone()) });
         }
         match self.subscripted(object)? {
@@ -244,14 +342,16 @@ impl Lowering<'_> {
         let value = match operator {
             None => value.clone(),
             Some(operator) => {
-                let mut before = Value::of(statement::column(&place.table, column), class.clone(), span);
-                before.is_nullable = definition.nullable;
-                let sum = value::calculated(operator, before, value.clone(), span);
+                let before = self.before(place, (column, span), &class, definition.nullable)?;
+                let before = self.sure(before);
+                let value = self.sure(value.clone());
+                let sum = value::calculated(operator, before, value, span);
                 self.accepted(span, sum)?
             }
         };
         let fits = value.class == class
             || value.class == Class::None
+            || value.class.is_pending()
             || (value.class == Class::Whole && class == Class::Decimal)
             || matches!((&value.class, &class), (Class::Text, Class::Other(_)));
         if !fits {
@@ -263,8 +363,45 @@ impl Lowering<'_> {
         let condition = statement::has_key(&place.table, &place.key);
         let update = statement::update(&place.table, (column, value.tree), condition, &wanted)?;
         let name = place.name.as_deref().unwrap_or_default();
+        self.forget_columns(name);
+        self.is_written(place.table.oid, place.name.as_deref());
+        if !name.is_empty() {
+            self.is_read(name);
+        }
         done.push(Done { kind: self.reading(update, name, &wanted, span), span });
         self.require_found(&place.table, &place.key, span, done)
+    }
+
+    /// What a column is before something is added to it: what the row has, so that nobody needs to read it; or what was
+    /// read, if something else may have written the row since.
+    fn before(
+        &mut self,
+        place: &Place,
+        (column, span): (&str, Span),
+        class: &Class,
+        is_nullable: bool,
+    ) -> Result<Value> {
+        let is_nullable = is_nullable
+            && !place.name.as_ref().is_some_and(|name| self.present.contains(&format!("{name}.{column}")));
+        // What may be `None` is looked at.
+        let stale = place.name.as_ref().filter(|name| is_nullable || !self.is_fresh(name));
+        let Some(name) = stale else {
+            let own = Value::of(statement::column(&place.table, column), class.clone(), span);
+            // It is no value before its statement: nothing can be tested there.
+            if is_nullable {
+                let what = format!("a change of {column}, which may be None");
+                let instead = "declare the column NOT NULL, or take the row first: row = db.table[key]";
+                return self.refused(span, &what, instead);
+            }
+            return Ok(own);
+        };
+        let wanted = self.wanted.entry(name.clone()).or_default();
+        if wanted.insert(column.to_string()) {
+            self.wants_more = true;
+            return Ok(Value::of(Expr::value(ast::Value::Null), Class::Pending, span));
+        }
+        let object = Expression { kind: ExpressionKind::Name(name.clone()), span };
+        self.column(&object, column, span)
     }
 
     pub(super) fn no_column<T>(&self, table: &Table, column: &str, span: Span) -> Result<T> {
@@ -277,12 +414,24 @@ impl Lowering<'_> {
     pub(super) fn delete(&mut self, target: &Expression, span: Span, done: &mut Vec<Done>) -> Result<()> {
         let place = self.place(target)?;
         let delete = statement::delete(&place.table, statement::has_key(&place.table, &place.key))?;
+        // What refers to it may go, or change, too.
+        self.forget_all_columns();
+        if let Some(name) = &place.name {
+            self.assigned.remove(name);
+        }
         done.push(Done { kind: Kind::Sql { statement: Box::new(delete), into: None }, span });
         self.require_found(&place.table, &place.key, span, done)
     }
 
     /// A call that stands by itself.
     pub(super) fn call_alone(&mut self, call: &Expression, span: Span, done: &mut Vec<Done>) -> Result<()> {
+        match &call.kind {
+            ExpressionKind::Program(program, arguments) => {
+                return self.perform(program, arguments, span, done);
+            }
+            ExpressionKind::Query(query) => return self.execute(query, span, done),
+            _ => {}
+        }
         let ExpressionKind::Call(function, arguments, named) = &call.kind else {
             return self.refused(span, "an expression that stands by itself", "assign it, or leave it out");
         };
@@ -294,15 +443,20 @@ impl Lowering<'_> {
                     return self.require(condition, rest.first(), span, done);
                 }
                 ("delete", []) if named.is_empty() => return self.delete(object, span, done),
-                ("insert", []) => {
+                ("insert" | "upsert", []) => {
                     if let Some(table) = self.table(object)? {
-                        return self.insert(&table, named, span, done);
+                        let insert = self.inserting(&table, named, name == "upsert", &[], span)?;
+                        if name == "upsert" {
+                            self.is_written(table.oid, None);
+                        }
+                        done.push(Done { kind: Kind::Sql { statement: Box::new(insert), into: None }, span });
+                        return Ok(());
                     }
                 }
                 _ => {}
             }
         }
-        self.refused(span, "a call of this", "call fabius.require, insert and delete here")
+        self.refused(span, "a call of this", "call fabius.require, insert, upsert, delete and execute here")
     }
 
     pub(super) fn require(
@@ -312,7 +466,7 @@ impl Lowering<'_> {
         span: Span,
         done: &mut Vec<Done>,
     ) -> Result<()> {
-        let condition = self.condition(condition)?;
+        let (mut condition, can_fail) = self.truth(condition)?;
         let message = match message {
             None => text("a requirement does not hold"),
             Some(message) => {
@@ -320,27 +474,21 @@ impl Lowering<'_> {
                 if value.class != Class::Text || value.is_nullable {
                     return self.refused(message.span, "a message that is no str", "write an f-string");
                 }
-                // Python makes it whether it is wanted or not.
+                // Python makes it whether it is wanted or not, behind the condition.
                 if value.can_fail {
-                    return self.refused(
-                        message.span,
-                        "a message that may fail",
-                        "give its values names before",
-                    );
+                    if can_fail {
+                        let holds = Value::of(condition, Class::Boolean, span);
+                        condition = self.kept("requirement", holds, done)?.tree;
+                    }
+                    self.kept("message", value, done)?.tree
+                } else {
+                    value.tree
                 }
-                value.tree
             }
         };
-        let raise = Raise {
-            level: Level::Exception,
-            state: None,
-            condition: None,
-            format: Some(vec![String::new(), String::new()]),
-            arguments: vec![self.written(message, span)],
-            options: Vec::new(),
-        };
+        let raise = self.raising(Level::Exception, message, vec![self.place_of("", span)], span);
         let fails = Expr::UnaryOp { op: ast::UnaryOperator::Not, expr: Box::new(nested(condition)) };
-        let then = vec![Done { kind: Kind::Raise(raise), span }];
+        let then = vec![Done { kind: raise, span }];
         done.push(Done {
             kind: Kind::If { arms: vec![(self.written(fails, span), then)], otherwise: None },
             span,
@@ -348,22 +496,64 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    pub(super) fn insert(
+    /// A value that is computed now, under a name of its own.
+    fn kept(&mut self, what: &str, value: Value, done: &mut Vec<Done>) -> Result<Value> {
+        self.loops += 1;
+        let (name, span) = (format!("{what} of {}", self.loops), value.span);
+        let kind = self.assign(&name, value, span)?;
+        done.push(Done { kind, span });
+        self.name(&name, span)
+    }
+
+    /// `INSERT` of named values; with `upsert`, what is there already of that key gets them.
+    fn inserting(
         &mut self,
         table: &Table,
         named: &[(String, Expression)],
+        is_upsert: bool,
+        returning: &[String],
         span: Span,
-        done: &mut Vec<Done>,
-    ) -> Result<()> {
+    ) -> Result<ast::Statement> {
         let mut values = Vec::new();
         for (column, value) in named {
-            if table.column(column).is_none_or(|column| column.is_hidden) {
+            let Some(definition) = table.column(column).filter(|column| !column.is_hidden) else {
                 return self.no_column(table, column, value.span);
-            }
-            values.push((column.clone(), self.value(value)?.tree));
+            };
+            let sql_type = definition.sql_type.of_values();
+            let value = self.value(value)?;
+            let is_list = matches!(value.class, Class::List(_));
+            values.push((
+                column.clone(),
+                if is_list { value::cast(value.tree, &sql_type)? } else { value.tree },
+            ));
         }
-        let insert = statement::insert(table, values)?;
-        done.push(Done { kind: Kind::Sql { statement: Box::new(insert), into: None }, span });
-        Ok(())
+        let key = table.primary_key.as_ref().map(|key| key.columns.clone()).unwrap_or_default();
+        let missing = key.iter().find(|column| !values.iter().any(|(name, _)| name == *column));
+        if is_upsert && (missing.is_some() || key.is_empty()) {
+            let name = &table.name.name;
+            let what = missing.map_or_else(|| "there is none".to_string(), Clone::clone);
+            return self.wrong(span, b"42601", &format!("upsert of {name} needs its key: {what}"));
+        }
+        let others: Vec<String> =
+            values.iter().map(|(name, _)| name.clone()).filter(|name| !key.contains(name)).collect();
+        statement::insert(table, values, is_upsert.then_some((key.as_slice(), others.as_slice())), returning)
+    }
+
+    /// Refuses a row that may be `None`.
+    pub(super) fn require_present(&self, name: &str, span: Span) -> Result<()> {
+        let is_optional = self.rows.get(name).is_some_and(|row| row.is_optional);
+        if !is_optional || self.present.contains(name) {
+            return Ok(());
+        }
+        let what = format!("{name} where it may be None");
+        self.refused(span, &what, &format!("test it before: if {name} is None: ..."))
+    }
+}
+
+/// The values of a key: one, or a tuple of several.
+pub(super) fn parts_of_key(key: &Expression) -> &[Expression] {
+    match &key.kind {
+        ExpressionKind::Tuple(parts) => parts,
+        _ => std::slice::from_ref(key),
     }
 }

@@ -107,17 +107,33 @@ pub fn delete(table: &Table, condition: Option<Expr>) -> Result<ast::Statement> 
     Ok(statement)
 }
 
-/// `INSERT INTO table (columns) VALUES (values)`
+/// `INSERT INTO table (columns) VALUES (values) [ON CONFLICT (key) DO UPDATE SET other = excluded.other]`
 ///
 /// # Errors
 /// Does not fail: what it begins from can be read.
-pub fn insert(table: &Table, values: Vec<(String, Expr)>) -> Result<ast::Statement> {
+pub fn insert(
+    table: &Table,
+    values: Vec<(String, Expr)>,
+    instead: Option<(&[String], &[String])>,
+    returning: &[String],
+) -> Result<ast::Statement> {
     let (columns, values): (Vec<String>, Vec<Expr>) = values.into_iter().unzip();
     let text =
         if columns.is_empty() { "INSERT INTO t DEFAULT VALUES" } else { "INSERT INTO t (c) VALUES (NULL)" };
-    let mut statement = Tokens::of(text)?.sql()?;
+    let conflict = instead.map_or_else(String::new, |(key, others)| {
+        let written = |name: &String| part::quoted(name).to_string();
+        let key: Vec<String> = key.iter().map(written).collect();
+        let changes: Vec<String> =
+            others.iter().map(written).map(|name| format!("{name} = excluded.{name}")).collect();
+        match changes.is_empty() {
+            true => format!(" ON CONFLICT ({}) DO NOTHING", key.join(", ")),
+            false => format!(" ON CONFLICT ({}) DO UPDATE SET {}", key.join(", "), changes.join(", ")),
+        }
+    });
+    let mut statement = Tokens::of(&format!("{text}{conflict}"))?.sql()?;
     if let ast::Statement::Insert(insert) = &mut statement {
         insert.table = ast::TableObject::TableName(written(&table.name));
+        insert.returning = (!returning.is_empty()).then(|| items(table, returning));
         insert.columns = columns.iter().map(|name| ast::ObjectName(vec![part::name_part(name)])).collect();
         if let Some(source) = &mut insert.source
             && let ast::SetExpr::Values(rows) = source.body.as_mut()
@@ -127,4 +143,14 @@ pub fn insert(table: &Table, values: Vec<(String, Expr)>) -> Result<ast::Stateme
         }
     }
     Ok(statement)
+}
+
+/// `SELECT 1 FROM table WHERE condition`, as a truth: whether there is such a row.
+///
+/// # Errors
+/// Does not fail: what it begins from can be read.
+pub fn exists(table: &Table, condition: Option<Expr>) -> Result<Expr> {
+    let item = ast::SelectItem::UnnamedExpr(Expr::value(ast::Value::Number("1".into(), false)));
+    let query = part::select(None, vec![item], vec![part::alone(factor(table))], condition.as_ref())?;
+    Ok(Expr::Exists { subquery: Box::new(query), negated: false })
 }

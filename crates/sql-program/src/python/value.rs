@@ -24,6 +24,10 @@ pub enum Class {
     Decimal,
     /// `str`
     Text,
+    /// `list` of one class.
+    List(Box<Class>),
+    /// What is not known before all of the function has been seen.
+    Pending,
     /// Another type of SQL, which is only compared and handed on.
     Other(SqlType),
 }
@@ -41,10 +45,28 @@ impl Class {
         }
     }
 
+    /// The class of parameters of a type, whose lists have no `None` in them.
+    pub fn of_parameter(sql_type: &SqlType) -> Class {
+        match sql_type {
+            SqlType::Array(element) => Class::List(Box::new(Class::of(element))),
+            other => Class::of(other),
+        }
+    }
+
+    /// Whether something of it is not known yet.
+    pub fn is_pending(&self) -> bool {
+        match self {
+            Class::Pending => true,
+            Class::List(element) => element.is_pending(),
+            _ => false,
+        }
+    }
+
     /// The type of variables that hold it.
     pub fn sql_type(&self) -> SqlType {
         match self {
-            Class::None | Class::Text => SqlType::Text,
+            Class::None | Class::Text | Class::Pending => SqlType::Text,
+            Class::List(element) => SqlType::Array(Box::new(element.sql_type())),
             Class::Boolean => SqlType::Boolean,
             Class::Whole => SqlType::BigInt,
             Class::Float => SqlType::Double,
@@ -62,6 +84,8 @@ impl Class {
             Class::Float => "float".into(),
             Class::Decimal => "Decimal".into(),
             Class::Text => "str".into(),
+            Class::List(element) => format!("list[{}]", element.name()),
+            Class::Pending => "a value".into(),
             Class::Other(sql_type) => sql_type.to_string(),
         }
     }
@@ -80,6 +104,8 @@ pub struct Value {
     pub can_fail: bool,
     /// Where it stands.
     pub span: Span,
+    /// What it is known by, if it is a name, or a column of a row.
+    pub path: Option<String>,
 }
 
 /// Why something has no value: what it is, and what to write instead.
@@ -88,7 +114,7 @@ pub type Refusal = (String, String);
 impl Value {
     /// Of a class, by a computation that cannot fail.
     pub fn of(tree: Expr, class: Class, span: Span) -> Value {
-        Value { tree, class, is_nullable: false, can_fail: false, span }
+        Value { tree, class, is_nullable: false, can_fail: false, span, path: None }
     }
 
     /// Whether it counts as true.
@@ -99,6 +125,12 @@ impl Value {
         let differs = |from: Expr| part::binary(self.tree.clone(), BinaryOperator::NotEq, from);
         let truth = match &self.class {
             Class::None => return Ok(boolean(false)),
+            Class::Pending => return Ok(boolean(true)),
+            Class::List(_) => part::binary(
+                function("cardinality", vec![self.tree.clone()]),
+                BinaryOperator::Gt,
+                number("0"),
+            ),
             Class::Boolean => self.tree.clone(),
             Class::Whole | Class::Float | Class::Decimal => differs(number("0")),
             Class::Text => differs(text("")),
@@ -142,6 +174,8 @@ pub fn function(name: &str, arguments: Vec<Expr>) -> Expr {
     if let Expr::Function(ast::Function { args: ast::FunctionArguments::List(list), .. }) = &mut call {
         let unnamed = |argument| ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(argument));
         list.args = arguments.into_iter().map(unnamed).collect();
+    } else {
+        debug_assert!(false, "{name} has a syntax of its own");
     }
     call
 }
@@ -178,6 +212,18 @@ pub fn nested(value: Expr) -> Expr {
     Expr::Nested(Box::new(value))
 }
 
+/// What to do about a value that may be `None`.
+const MAY_BE_NONE: &str = "test it first (`if x is None: ...`), or declare the column NOT NULL";
+
+/// What an operation gives on a value whose class is not known yet: the class of the other, if that is.
+fn pending(left: &Value, right: &Value, span: Span) -> Option<Value> {
+    let other = match (&left.class, &right.class) {
+        (Class::Pending, other) | (other, Class::Pending) => other.clone(),
+        _ => return None,
+    };
+    Some(Value { can_fail: true, ..Value::of(Expr::value(ast::Value::Null), other, span) })
+}
+
 /// `left op right`
 ///
 /// # Errors
@@ -188,9 +234,12 @@ pub fn calculated(
     right: Value,
     span: Span,
 ) -> std::result::Result<Value, Refusal> {
+    if let Some(pending) = pending(&left, &right, span) {
+        return Ok(pending);
+    }
     if let Some(nullable) = [&left, &right].into_iter().find(|value| value.is_nullable) {
         let what = format!("{} with a {} that may be None", operator.symbol(), nullable.class.name());
-        return Err((what, "declare the column NOT NULL".into()));
+        return Err((what, MAY_BE_NONE.into()));
     }
     let no_operator = || {
         let what = format!("{} {} {}", left.class.name(), operator.symbol(), right.class.name());
@@ -244,7 +293,7 @@ pub fn calculated(
         _ => return Err(no_operator()),
     };
     let can_fail = class != Text || left.can_fail || right.can_fail;
-    Ok(Value { tree: nested(tree), class, is_nullable: false, can_fail, span })
+    Ok(Value { can_fail, ..Value::of(nested(tree), class, span) })
 }
 
 /// `left < right`
@@ -252,6 +301,12 @@ pub fn calculated(
 /// # Errors
 /// For classes that are not compared so here.
 pub fn compared(left: &Value, comparison: Comparison, right: &Value) -> std::result::Result<Expr, Refusal> {
+    if left.class.is_pending() || right.class.is_pending() {
+        return Ok(boolean(true));
+    }
+    if matches!(comparison, Comparison::In | Comparison::NotIn) {
+        return within(left, comparison, right);
+    }
     let is_equality = matches!(comparison, Comparison::Equal | Comparison::NotEqual);
     let is_identity = matches!(comparison, Comparison::Is | Comparison::IsNot);
     let negated = matches!(comparison, Comparison::NotEqual | Comparison::IsNot);
@@ -272,6 +327,9 @@ pub fn compared(left: &Value, comparison: Comparison, right: &Value) -> std::res
     if is_identity {
         return Err(("is of anything but None".into(), "write ==".into()));
     }
+    if let Class::List(_) = left.class {
+        return Err(("a comparison of lists".into(), "compare their elements in a loop".into()));
+    }
     let are_alike = match (&left.class, &right.class) {
         (Class::Whole | Class::Decimal, Class::Whole | Class::Decimal) => true,
         (one, other) => one == other,
@@ -285,7 +343,7 @@ pub fn compared(left: &Value, comparison: Comparison, right: &Value) -> std::res
         // `None` equals `None`, and has no place in an order.
         if !is_equality {
             let what = format!("{} of what may be None", comparison.symbol());
-            return Err((what, "declare the column NOT NULL".into()));
+            return Err((what, MAY_BE_NONE.into()));
         }
         let (one, other) = (Box::new(one), Box::new(other));
         return Ok(match negated {
@@ -294,12 +352,40 @@ pub fn compared(left: &Value, comparison: Comparison, right: &Value) -> std::res
         });
     }
     let operator = match comparison {
-        Comparison::Equal | Comparison::Is => BinaryOperator::Eq,
-        Comparison::NotEqual | Comparison::IsNot => BinaryOperator::NotEq,
+        Comparison::Equal | Comparison::Is | Comparison::In => BinaryOperator::Eq,
+        Comparison::NotEqual | Comparison::IsNot | Comparison::NotIn => BinaryOperator::NotEq,
         Comparison::Less => BinaryOperator::Lt,
         Comparison::LessOrEqual => BinaryOperator::LtEq,
         Comparison::Greater => BinaryOperator::Gt,
         Comparison::GreaterOrEqual => BinaryOperator::GtEq,
     };
     Ok(part::binary(one, operator, other))
+}
+
+/// `left in right`: an element of a list, or a part of a text.
+fn within(left: &Value, comparison: Comparison, right: &Value) -> std::result::Result<Expr, Refusal> {
+    let truth = match (&left.class, &right.class) {
+        (one, Class::List(element)) if *one == **element => {
+            let truth = Expr::AnyOp {
+                left: Box::new(nested(left.tree.clone())),
+                compare_op: BinaryOperator::Eq,
+                right: Box::new(right.tree.clone()),
+                is_some: false,
+            };
+            // Lists have no `None` in them.
+            if left.is_nullable { function("coalesce", vec![truth, boolean(false)]) } else { truth }
+        }
+        (Class::Text, Class::Text) if !left.is_nullable && !right.is_nullable => {
+            let place = function("strpos", vec![right.tree.clone(), left.tree.clone()]);
+            part::binary(place, BinaryOperator::Gt, number("0"))
+        }
+        (one, other) => {
+            let what = format!("{} {} {}", one.name(), comparison.symbol(), other.name());
+            return Err((what, "ask for an element of a list, or for a part of a text".into()));
+        }
+    };
+    Ok(match comparison {
+        Comparison::NotIn => Expr::UnaryOp { op: ast::UnaryOperator::Not, expr: Box::new(nested(truth)) },
+        _ => truth,
+    })
 }

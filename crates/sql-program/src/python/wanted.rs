@@ -33,11 +33,28 @@ impl Lowering<'_> {
                     equal.iter().for_each(|(_, value)| self.note(value));
                     self.note_wanted(body);
                 }
+                StatementKind::Elements(_, list, _, body) => {
+                    self.note(list);
+                    self.note_wanted(body);
+                }
+                StatementKind::Results(_, query, body) => {
+                    query.arguments.iter().for_each(|argument| self.note(argument));
+                    self.note_wanted(body);
+                }
+                StatementKind::Append(_, value)
+                | StatementKind::Say(_, value)
+                | StatementKind::Raise(_, value) => self.note(value),
+                StatementKind::SetElement(_, place, value) => {
+                    self.note(place);
+                    self.note(value);
+                }
+                StatementKind::ReturnAll(values) => values.iter().for_each(|value| self.note(value)),
                 StatementKind::Return(Some(value)) | StatementKind::Expression(value) => self.note(value),
                 StatementKind::Delete(target) => self.note_target(target),
                 StatementKind::Return(None)
                 | StatementKind::Break
                 | StatementKind::Continue
+                | StatementKind::Declare(_)
                 | StatementKind::Nothing => {}
             }
         }
@@ -61,7 +78,10 @@ impl Lowering<'_> {
             return;
         }
         match kind {
-            ExpressionKind::Constant(_) | ExpressionKind::Name(_) => {}
+            ExpressionKind::Constant(_)
+            | ExpressionKind::Name(_)
+            | ExpressionKind::Empty
+            | ExpressionKind::Zero => {}
             ExpressionKind::Attribute(value, _)
             | ExpressionKind::Negative(value)
             | ExpressionKind::Not(value) => self.note(value),
@@ -69,11 +89,15 @@ impl Lowering<'_> {
                 self.note(value);
                 key.iter().for_each(|key| self.note(key));
             }
-            ExpressionKind::Binary(_, left, right) => {
+            ExpressionKind::Binary(_, left, right) | ExpressionKind::Element(left, right) => {
                 self.note(left);
                 self.note(right);
             }
-            ExpressionKind::Joined(_, all) | ExpressionKind::Formatted(all) => {
+            ExpressionKind::Query(query) => query.arguments.iter().for_each(|value| self.note(value)),
+            ExpressionKind::Joined(_, all)
+            | ExpressionKind::Formatted(all)
+            | ExpressionKind::Program(_, all)
+            | ExpressionKind::Tuple(all) => {
                 all.iter().for_each(|value| self.note(value));
             }
             ExpressionKind::Compare(first, others) => {

@@ -1,7 +1,7 @@
 //! Functions of Python, as Python's own `ast` module reads them.
 //!
 //! A body in the language `python` is JSON: the function's text, for messages, and its syntax tree, each node of which
-//! has its class and place. The client makes it (`crates/python/python/fabius/source.py`), so that grammar is that of
+//! has its class and place. The client makes it (`crates/python/python/fabius/compilation`), so that grammar is that of
 //! its interpreter; here the tree is taken for what programs can express, and everything else refused by name.
 //!
 //! | module | concept |

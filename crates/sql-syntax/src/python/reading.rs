@@ -1,7 +1,8 @@
 //! A function's JSON as its tree.
 
 use super::tree::{
-    Comparison, Constant, Expression, ExpressionKind, Function, Operator, Statement, StatementKind,
+    Comparison, Constant, Expression, ExpressionKind, Function, Operator, Order, Query, Statement,
+    StatementKind,
 };
 use fabius_program::syntax::diagnostic::{Source, Span};
 use fabius_sql_planning::heed;
@@ -18,10 +19,15 @@ pub fn read(body: &str, name: &str) -> Result<(Source, Function)> {
     let source = Source::new(text, name);
     let mut reader = Reader { source: &source, depth: 0 };
     let word = |field: &str, usual: &str| json[field].as_str().unwrap_or(usual).to_string();
+    let names = |field: &str| {
+        let names = json[field].as_array().map(Vec::as_slice).unwrap_or_default();
+        names.iter().filter_map(|name| name.as_str().map(str::to_string)).collect()
+    };
     let tree = &json["tree"];
     let span = reader.span(tree)?;
     let function = Function {
-        parameters: reader.parameters(&tree["args"])?,
+        optional: names("optional"),
+        given_back: names("given back"),
         database: word("database", "db"),
         package: word("package", "fabius"),
         body: reader.block(&tree["body"])?.into(),
@@ -100,11 +106,6 @@ impl Reader<'_> {
         word.map(str::to_string)
     }
 
-    fn parameters(&self, arguments: &Json) -> Result<Vec<String>> {
-        let all = self.list(arguments, "args")?;
-        all.iter().map(|argument| self.word(argument, "arg")).collect()
-    }
-
     fn block(&mut self, statements: &Json) -> Result<Vec<Statement>> {
         let all = statements.as_array().ok_or_else(|| malformed("a node has no body"))?;
         all.iter().map(|statement| self.statement(statement)).collect()
@@ -147,38 +148,24 @@ impl Reader<'_> {
                 ));
             }
             "While" => StatementKind::While(self.expression(&node["test"])?, self.block(&node["body"])?),
-            "For" => {
-                let (target, over) = (self.expression(&node["target"])?, self.expression(&node["iter"])?);
-                match (target.kind, over.kind) {
-                    (ExpressionKind::Name(variable), ExpressionKind::Call(function, arguments, named))
-                        if matches!(&function.kind, ExpressionKind::Name(name) if name == "range")
-                            && named.is_empty() =>
-                    {
-                        StatementKind::Range(variable, arguments, self.block(&node["body"])?)
-                    }
-                    (ExpressionKind::Name(variable), ExpressionKind::Call(function, arguments, named))
-                        if matches!(&function.kind, ExpressionKind::Attribute(_, name) if name == "where")
-                            && arguments.is_empty() =>
-                    {
-                        let ExpressionKind::Attribute(table, _) = function.kind else {
-                            return Err(malformed("a loop over nothing"));
-                        };
-                        StatementKind::Rows(variable, *table, named, self.block(&node["body"])?)
-                    }
-                    (ExpressionKind::Name(variable), table @ ExpressionKind::Attribute(..)) => {
-                        let table = Expression { kind: table, span: over.span };
-                        StatementKind::Rows(variable, table, Vec::new(), self.block(&node["body"])?)
-                    }
-                    _ => {
-                        let what = "a loop over this";
-                        let instead = "loop over range(...), db.table or db.table.where(column=value)";
-                        return Err(refused(self.source, over.span, what, instead));
-                    }
-                }
+            "For" => self.loop_over(node)?,
+            "Append" => {
+                StatementKind::Append(self.expression(&node["list"])?, self.expression(&node["value"])?)
             }
+            "SetElement" => StatementKind::SetElement(
+                self.expression(&node["list"])?,
+                self.expression(&node["place"])?,
+                self.expression(&node["value"])?,
+            ),
+            "Said" => StatementKind::Say(self.word(node, "state")?, self.expression(&node["value"])?),
+            "Raised" => StatementKind::Raise(self.word(node, "kind")?, self.expression(&node["message"])?),
+            "Declared" => StatementKind::Declare(self.word(node, "name")?),
             "Break" => StatementKind::Break,
             "Continue" => StatementKind::Continue,
             "Return" if node["value"].is_null() => StatementKind::Return(None),
+            "Return" if self.kind(&node["value"])? == "Tuple" => {
+                StatementKind::ReturnAll(self.expressions(&node["value"], "elts")?)
+            }
             "Return" => StatementKind::Return(Some(self.expression(&node["value"])?)),
             "Delete" => {
                 let [target] = self.list(node, "targets")? else {
@@ -198,6 +185,50 @@ impl Reader<'_> {
                 return Err(refused(self.source, span, what, instead));
             }
         })
+    }
+
+    /// `for target in iter: body`
+    fn loop_over(&mut self, node: &Json) -> Result<StatementKind> {
+        let (target, over) = (self.expression(&node["target"])?, self.expression(&node["iter"])?);
+        let ExpressionKind::Name(variable) = target.kind else {
+            let instead = "take a name, and its parts in the loop";
+            return Err(refused(self.source, target.span, "this target of a loop", instead));
+        };
+        let body = self.block(&node["body"])?;
+        let over_this = |reader: &Self| {
+            let instead = "loop over range(...), a list, db.table, db.table.where(...) or db.execute(...)";
+            refused(reader.source, over.span, "a loop over this", instead)
+        };
+        Ok(match over.kind {
+            ExpressionKind::Query(query) => StatementKind::Results(variable, query, body),
+            ExpressionKind::Name(_) => StatementKind::Elements(variable, over, None, body),
+            ExpressionKind::Attribute(..) => StatementKind::Rows(variable, over, Vec::new(), body),
+            ExpressionKind::Call(function, mut arguments, named) => match function.kind {
+                ExpressionKind::Name(name) if name == "range" && named.is_empty() => {
+                    StatementKind::Range(variable, arguments, body)
+                }
+                ExpressionKind::Name(name) if name == "sorted" && arguments.len() == 2 => {
+                    let is_reverse = matches!(
+                        arguments.pop().map(|last| last.kind),
+                        Some(ExpressionKind::Constant(Constant::Boolean(true)))
+                    );
+                    let order = if is_reverse { Order::Downwards } else { Order::Upwards };
+                    let list = arguments.pop().ok_or_else(|| malformed("a loop over nothing"))?;
+                    StatementKind::Elements(variable, list, Some(order), body)
+                }
+                ExpressionKind::Attribute(table, name) if name == "where" && arguments.is_empty() => {
+                    StatementKind::Rows(variable, *table, named, body)
+                }
+                _ => return Err(over_this(self)),
+            },
+            _ => return Err(over_this(self)),
+        })
+    }
+
+    /// `db.execute(text, (a, b))`
+    fn query(&mut self, node: &Json) -> Result<ExpressionKind> {
+        let text = self.word(node, "text")?;
+        Ok(ExpressionKind::Query(Query { text, arguments: self.expressions(node, "args")? }))
     }
 
     fn expression(&mut self, node: &Json) -> Result<Expression> {
@@ -257,6 +288,14 @@ impl Reader<'_> {
                 self.boxed(&node["body"])?,
                 self.boxed(&node["orelse"])?,
             ),
+            "Empty" => ExpressionKind::Empty,
+            "Zero" => ExpressionKind::Zero,
+            "Element" => ExpressionKind::Element(self.boxed(&node["list"])?, self.boxed(&node["place"])?),
+            "Called" => {
+                ExpressionKind::Program(self.word(node, "function")?, self.expressions(node, "args")?)
+            }
+            "Query" => self.query(node)?,
+            "Tuple" => ExpressionKind::Tuple(self.expressions(node, "elts")?),
             "JoinedStr" => ExpressionKind::Formatted(self.expressions(node, "values")?),
             "FormattedValue" => {
                 if node["conversion"].as_i64() != Some(-1) || !node["format_spec"].is_null() {
@@ -324,7 +363,9 @@ impl Reader<'_> {
             "GtE" => Comparison::GreaterOrEqual,
             "Is" => Comparison::Is,
             "IsNot" => Comparison::IsNot,
-            _ => return Err(refused(self.source, span, "in and not in", "compare with each value")),
+            "In" => Comparison::In,
+            "NotIn" => Comparison::NotIn,
+            _ => return Err(refused(self.source, span, "this comparison", "write it otherwise")),
         })
     }
 }
@@ -332,24 +373,17 @@ impl Reader<'_> {
 /// What a class of nodes is called, and what to write instead.
 fn described(class: &str) -> (&'static str, &'static str) {
     match class {
-        "List" | "Tuple" | "Set" | "Dict" => {
-            ("a collection", "use a variable for each value, or rows of a table")
+        "List" | "Set" | "Dict" | "ListComp" | "SetComp" | "DictComp" => {
+            ("a collection as a value", "give it a name, and use its elements")
         }
-        "ListComp" | "SetComp" | "DictComp" | "GeneratorExp" => {
-            ("a comprehension", "write a loop over range(...)")
-        }
+        "GeneratorExp" => ("a generator as a value", "use it in sum, any, all, min, max, list or sorted"),
         "Lambda" | "FunctionDef" | "ClassDef" => ("a definition", "define it outside of the transaction"),
         "AsyncFunctionDef" | "AsyncFor" | "AsyncWith" | "Await" => {
             ("await", "a transaction waits for nothing: await what it needs before it is called")
         }
-        "Try" | "TryStar" => ("try", "let the exception end the transaction, and catch it around the call"),
+        "TryStar" => ("try", "let the exception end the transaction, and catch it around the call"),
         "With" => ("with", "do what it does outside of the transaction"),
-        "Raise" => ("raise", "write fabius.require(condition, message)"),
-        "Assert" => ("assert", "write fabius.require(condition, message)"),
         "Import" | "ImportFrom" => ("import", "import it outside of the transaction"),
-        "Global" | "Nonlocal" => ("global or nonlocal", "pass the value, and return it"),
-        "Match" => ("match", "write if and elif"),
-        "NamedExpr" => (":=", "assign it in a statement of its own"),
         "Yield" | "YieldFrom" => ("yield", "return what is wanted"),
         "Starred" => ("*", "write the values one by one"),
         "Slice" => ("a slice", "use one value at a time"),

@@ -6,8 +6,10 @@ use std::sync::Arc;
 /// A function.
 #[derive(Clone, Debug)]
 pub struct Function {
-    /// The names of its parameters.
-    pub parameters: Vec<String>,
+    /// Parameters that may be `None`.
+    pub optional: Vec<String>,
+    /// Names whose values callers get back once the call has committed.
+    pub given_back: Vec<String>,
     /// The name that it knows its database by: `db`.
     pub database: String,
     /// The name that it knows the package by: `fabius`.
@@ -40,6 +42,22 @@ pub enum StatementKind {
     While(Expression, Vec<Statement>),
     /// `for variable in range(arguments)`
     Range(String, Vec<Expression>, Vec<Statement>),
+    /// `for variable in list`; with an order, sorted: upwards, or downwards.
+    Elements(String, Expression, Option<Order>, Vec<Statement>),
+    /// `for variable in db.execute(text, arguments)`
+    Results(String, Query, Vec<Statement>),
+    /// A list grows by an element.
+    Append(Expression, Expression),
+    /// The element of a list at a place from 0, which is there, becomes another.
+    SetElement(Expression, Expression, Expression),
+    /// A text for the caller, under an SQLSTATE.
+    Say(String, Expression),
+    /// The end of the transaction by an exception of a class, with a text.
+    Raise(String, Expression),
+    /// A name has a value wherever it is used from here on.
+    Declare(String),
+    /// `return a, b`
+    ReturnAll(Vec<Expression>),
     /// `for variable in db.table` or `db.table.where(column=value)`
     Rows(String, Expression, Vec<(String, Expression)>, Vec<Statement>),
     /// `break`
@@ -54,6 +72,24 @@ pub enum StatementKind {
     Expression(Expression),
     /// `pass`, and texts that say what a function does.
     Nothing,
+}
+
+/// The order of a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The least first.
+    Upwards,
+    /// The greatest first.
+    Downwards,
+}
+
+/// A statement of SQL with its arguments.
+#[derive(Clone, Debug)]
+pub struct Query {
+    /// What it says, with parameters `$1`, `$2`, ...
+    pub text: String,
+    /// What they are.
+    pub arguments: Vec<Expression>,
 }
 
 /// An expression and where it stands.
@@ -90,6 +126,18 @@ pub enum ExpressionKind {
     Conditional(Box<Expression>, Box<Expression>, Box<Expression>),
     /// `f"..."`
     Formatted(Vec<Expression>),
+    /// A list without elements.
+    Empty,
+    /// The number 0, of the class that is added to it.
+    Zero,
+    /// The element of a list at a place from 0, which is there.
+    Element(Box<Expression>, Box<Expression>),
+    /// A call of another program.
+    Program(String, Vec<Expression>),
+    /// `a, b`
+    Tuple(Vec<Expression>),
+    /// A statement of SQL.
+    Query(Query),
     /// `function(arguments, name=value)`
     Call(Box<Expression>, Vec<Expression>, Vec<(String, Expression)>),
 }
@@ -159,6 +207,10 @@ pub enum Comparison {
     Is,
     /// `is not`
     IsNot,
+    /// `in`
+    In,
+    /// `not in`
+    NotIn,
 }
 
 impl Comparison {
@@ -173,6 +225,8 @@ impl Comparison {
             Comparison::GreaterOrEqual => ">=",
             Comparison::Is => "is",
             Comparison::IsNot => "is not",
+            Comparison::In => "in",
+            Comparison::NotIn => "not in",
         }
     }
 }

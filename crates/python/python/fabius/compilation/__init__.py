@@ -1,0 +1,469 @@
+"""Functions as programs: their syntax tree, which the database lowers, and the types of their arguments.
+
+A function is read by Python's own ``ast`` from its source (never from bytecode, whose format changes with every
+release). It is known to the database under a hash of what it says, so that old and new versions of a program run side
+by side.
+
+=============== ======================================================================
+``kernel``      what a function is made of when it is sent
+``captures``    what it takes from outside: globals, the time, chance, other functions
+``statements``  statements in fewer words
+``expressions`` expressions in fewer words
+``collections`` lists, sets and dictionaries
+``names``       what names hold; how nodes are made
+``refusal``     what a program cannot do
+=============== ======================================================================
+"""
+
+from __future__ import annotations
+
+import ast
+import datetime
+import decimal
+import hashlib
+import inspect
+import json
+import logging
+import sys
+import textwrap
+import types
+import uuid
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+from ..errors import Error, NotSupportedError, ProgrammingError, lookup
+from .captures import Capture, Captures, names_outside
+from .kernel import ASSIGNED, BARE, LOGGED, PRINTED, RAISED, json_of
+from .names import Shapes
+from .refusal import Refused
+from .statements import Desugaring
+
+if TYPE_CHECKING:
+    from ..database import Database
+
+__all__ = ["CompilationError", "Compiled", "Kind", "compiled"]
+
+#: Types of SQL by the classes that annotations name.
+_TYPES: dict[Any, str] = {
+    bool: "boolean",
+    int: "bigint",
+    float: "double precision",
+    decimal.Decimal: "numeric",
+    str: "text",
+    bytes: "bytea",
+    uuid.UUID: "uuid",
+    datetime.date: "date",
+    datetime.datetime: "timestamptz",
+    datetime.timedelta: "interval",
+}
+
+#: Functions of Python that programs have.
+_BUILTINS = frozenset(
+    "abs all any bool dict enumerate float int len list max min print range reversed round set sorted str sum "
+    "zip".split()
+)
+
+
+class Kind(NamedTuple):
+    """What an annotation says: a class, whether it is a list of it, and whether it may be ``None``."""
+
+    of: type
+    is_list: bool = False
+    is_optional: bool = False
+
+    @property
+    def sql(self) -> str:
+        """The type in SQL."""
+        return _TYPES[self.of] + "[]" * self.is_list
+
+    @property
+    def name(self) -> str:
+        """How it is annotated."""
+        name = f"list[{self.of.__name__}]" if self.is_list else self.of.__name__
+        return f"{name} | None" if self.is_optional else name
+
+    def fits(self, value: Any) -> bool:
+        """Whether a value is of this kind."""
+        if value is None:
+            return self.is_optional
+        if self.is_list:
+            return isinstance(value, (list, tuple)) and all(_is_of(self.of, element) for element in value)
+        return _is_of(self.of, value)
+
+
+def _is_of(kind: type, value: Any) -> bool:
+    if kind in (int, datetime.date):
+        # Neither a truth nor a moment, though Python derives them.
+        return isinstance(value, kind) and not isinstance(value, (bool, datetime.datetime))
+    return isinstance(value, kind)
+
+
+def _kind(hint: Any) -> Kind | None:
+    """What an annotation says, if it is of SQL."""
+    if get_origin(hint) in (Union, types.UnionType):
+        others = [part for part in get_args(hint) if part is not type(None)]
+        inner = _kind(others[0]) if len(others) == 1 else None
+        return inner._replace(is_optional=True) if inner and not inner.is_list else None
+    if get_origin(hint) is list:
+        inner = _kind(get_args(hint)[0])
+        return inner._replace(is_list=True) if inner and not inner.is_list and not inner.is_optional else None
+    return Kind(hint) if hint in _TYPES else None
+
+
+class CompilationError(NotSupportedError):
+    """A function says something that a program cannot do; the message says what, where, and what to write instead."""
+
+
+class Compiled:
+    """A function as the database knows it."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        signature: inspect.Signature,
+        kinds: tuple[Kind, ...],
+        returns: tuple[Kind, ...],
+        is_tuple: bool,
+    ) -> None:
+        self._function = function
+        self.signature = signature
+        self.kinds = kinds
+        #: What it gives: nothing, a value, or several.
+        self.returns = returns
+        self.is_tuple = is_tuple
+        self.name = ""
+        self.definition = ""
+        #: What is computed when it is called.
+        self.captures: list[Capture] = []
+        #: Globals that it assigns.
+        self.assigned: dict[str, type] = {}
+        #: Classes of exceptions that it raises, by how they are written.
+        self.raises: dict[str, type[BaseException]] = {}
+
+    @property
+    def call(self) -> str:
+        """The statement that calls it."""
+        places = ", ".join(["%s"] * (len(self.kinds) + len(self.captures)))
+        return self._select(places)
+
+    def _select(self, arguments: str) -> str:
+        return f'select {"* from " if self.is_tuple else ""}"{self.name}"({arguments})'
+
+    def explained(self) -> str:
+        """The statement that explains it."""
+        types = [*(kind.sql for kind in self.kinds), *(_TYPES[capture.kind] for capture in self.captures)]
+        return f"explain {self._select(', '.join(f'null::{sql}' for sql in types))}"
+
+    def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
+        """The values of its parameters for a call."""
+        bound = self.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        values = list(bound.arguments.values())
+        for name, value, kind in zip(bound.arguments, values, self.kinds):
+            if not kind.fits(value):
+                raise TypeError(f"argument {name!r} is annotated {kind.name}, but {type(value).__name__} is given")
+            numbers = value if kind.is_list else (value,)
+            if kind.of is int and not all(-(2**63) <= (number or 0) < 2**63 for number in numbers):
+                raise OverflowError(f"argument {name!r} does not fit in 64 bits")
+        return [*values, *(capture.value(bound.arguments) for capture in self.captures)]
+
+    def run(self, database: Database, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Calls it, and does for the caller what it has said."""
+        values = self.arguments(args, kwargs)
+        try:
+            result = database.execute(self.call, values)
+        except lookup("P0001") as error:
+            raise self._raised(error) from None
+        except lookup("P0002") as error:
+            raise self._raised(error) from None
+        except Error as error:
+            if error.sqlstate != RAISED:
+                raise
+            raise self._raised(error) from None
+        for state, text in result.said:
+            self._do(state, text)
+        if not self.returns:
+            return None
+        row = tuple(result.one())
+        return row if self.is_tuple else row[0]
+
+    def _raised(self, error: Error) -> BaseException:
+        """An error of the database as the function's own, at its place in the user's file."""
+        from ..aborts import Aborted
+        from ..tables import RowNotFound
+
+        message, (kind, _, line) = error.args[0], (error.detail or "").rpartition("\n")
+        made: BaseException
+        if error.sqlstate == RAISED:
+            named = kind.removeprefix(BARE)
+            raised = self.raises.get(named) or _builtin_exception(named)
+            made = raised(message) if named == kind else raised()
+        else:
+            made = (Aborted if error.sqlstate == "P0001" else RowNotFound)(message)
+        if isinstance(made, Error):
+            made.sqlstate = "P0001" if error.sqlstate == RAISED else error.sqlstate
+        if line.isdigit():
+            _place(made, self._function, int(line))
+        return made
+
+    def _do(self, state: str, text: str) -> None:
+        if state == PRINTED:
+            sys.stdout.write(text)
+        elif state == LOGGED:
+            head, _, message = text.partition("\n")
+            level, _, name = head.partition(" ")
+            getattr(logging.getLogger(name or None), level)("%s", message)
+        elif state == ASSIGNED:
+            name, is_there, value = text.partition("=")
+            self._give_back(name, _read(self.assigned[name], value) if is_there else None)
+
+    def _give_back(self, name: str, value: Any) -> None:
+        function = inspect.unwrap(self._function)
+        if name in function.__code__.co_freevars:
+            cells = function.__closure__ or ()
+            cells[function.__code__.co_freevars.index(name)].cell_contents = value
+        else:
+            function.__globals__[name] = value
+
+
+def _builtin_exception(kind: str) -> type[BaseException]:
+    import builtins
+
+    found = getattr(builtins, kind, None)
+    return found if isinstance(found, type) and issubclass(found, BaseException) else RuntimeError
+
+
+def _read(kind: type, text: str) -> Any:
+    """A global's new value from its text."""
+    return text == "True" if kind is bool else kind(text)
+
+
+def _place(error: BaseException, function: Callable[..., Any], line: int) -> None:
+    """Gives an exception the place in the user's file where it was raised."""
+    try:
+        _, first, file = _source(function)
+    except CompilationError:
+        return
+    code = compile("\n" * (first + line - 2) + "raise error", file, "exec")
+    try:
+        exec(code.replace(co_name=function.__qualname__), {"error": error})
+    except BaseException as raised:
+        trace = raised.__traceback__
+        raised.__traceback__ = trace.tb_next if trace is not None else None
+
+
+#: Functions that are being compiled, each for another that calls it.
+_under_way: list[Callable[..., Any]] = []
+
+
+def compiled(function: Callable[..., Any], database: Database) -> Compiled:
+    """Reads a function, and those that it calls.
+
+    Raises ``CompilationError`` if its source is not there, if its annotations are of no type of SQL, or if it says
+    something that a program cannot do.
+    """
+    function = inspect.unwrap(function)
+    source, first, file = _source(function)
+    if function in _under_way:
+        raise _refused(file, first, f"{function.__qualname__} calls itself: write a loop")
+    tree = ast.parse(source).body[0]
+    if not isinstance(tree, ast.FunctionDef):
+        raise _refused(file, first, "only a function that is defined by `def` can be compiled")
+    program = _declared(function, file, first)
+    _under_way.append(function)
+    try:
+        body = _Body(function, tree, source, database, program)
+        text = json.dumps(body.json(), ensure_ascii=False)
+    except Refused as refused:
+        raise _of(refused, source, first, file) from None
+    except RecursionError:
+        raise _refused(file, first, "parts this deep: divide it") from None
+    finally:
+        _under_way.pop()
+    names = [f'"py {name}" {kind.sql}' for name, kind in zip(program.signature.parameters, program.kinds)]
+    names += [f'"py {capture.name}" {_TYPES[capture.kind]}' for capture in program.captures]
+    gives = f" returns {program.returns[0].sql if program.returns else 'void'}"
+    if program.is_tuple:
+        names += [f'out "value {number + 1}" {kind.sql}' for number, kind in enumerate(program.returns)]
+        gives = ""
+    said = f"({', '.join(names)}){gives} language python as {_literal(text)}"
+    program.name = f"py {function.__name__} {hashlib.sha256(said.encode()).hexdigest()[:16]}"
+    program.definition = f'create or replace function "{program.name}"{said}'
+    return program
+
+
+def _declared(function: Callable[..., Any], file: str, first: int) -> Compiled:
+    """What a function's annotations say."""
+    signature = inspect.signature(function)
+    kinds: list[Kind] = []
+    try:
+        hints = get_type_hints(function)
+    except NameError as error:
+        raise _refused(file, first, f"an annotation is not understood: {error}") from None
+    for parameter in signature.parameters.values():
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise _refused(file, first, f"parameter {parameter.name!r} takes several values: name them one by one")
+        kind = _kind(hints.get(parameter.name))
+        if kind is None:
+            raise _refused(
+                file,
+                first,
+                f"parameter {parameter.name!r} needs an annotation: one of {_names()}, a list of it, or it or None",
+            )
+        kinds.append(kind)
+    hint = hints.get("return")
+    is_tuple = get_origin(hint) is tuple
+    parts = get_args(hint) if is_tuple else () if hint in (None, type(None)) else (hint,)
+    returns = [_kind(part) for part in parts]
+    if None in returns or (is_tuple and len(returns) < 2):
+        raise _refused(file, first, f"the result needs an annotation: one of {_names()}, a list, a tuple, or None")
+    found = tuple(kind for kind in returns if kind is not None)
+    return Compiled(function, signature, tuple(kinds), found, is_tuple)
+
+
+class _Body:
+    """What a function does, as it is sent."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        tree: ast.FunctionDef,
+        source: str,
+        database: Database,
+        program: Compiled,
+    ) -> None:
+        self._function, self._tree, self._source = function, tree, source
+        self._database, self._program = database, program
+
+    def json(self) -> dict[str, Any]:
+        """The body as JSON.
+
+        Raises ``Refused`` for what a program cannot do.
+        """
+        import fabius
+
+        tree, program = self._tree, self._program
+        parameters = set(program.signature.parameters)
+        self._take_globals()
+        own = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        own = own | parameters | set(program.assigned)
+        outside = names_outside(self._function)
+        taken = sorted(_BUILTINS & (own | outside.keys()))
+        if taken:
+            raise Refused(tree, f"{taken[0]!r}, which is not Python's own here", "give it another name")
+        known = {"the database": self._database, "the package": fabius}
+        captures = Captures(self._function, own, parameters, self._program_of, known)
+        statements = captures.block(tree.body)
+        program.captures = [*program.captures, *captures.found.values()]
+        program.raises = captures.raises
+        lists = {name for name, kind in zip(program.signature.parameters, program.kinds) if kind.is_list}
+        tree.body = statements
+        tree.body = Desugaring(Shapes(lists, tree), parameters).block(statements)
+        optional = [name for name, kind in zip(program.signature.parameters, program.kinds) if kind.is_optional]
+        made = json_of(tree)
+        # Decorators, annotations and defaults are none of what it does.
+        kept = {"class": made["class"], "at": made["at"], "body": made["body"]}
+        names = [*program.signature.parameters, *(capture.name for capture in program.captures)]
+        return {
+            "source": self._source,
+            "database": "the database",
+            "package": "the package",
+            "parameters": names,
+            "optional": optional,
+            "given back": sorted(program.assigned),
+            "tree": kept,
+        }
+
+    def _take_globals(self) -> None:
+        """Globals that are assigned come in as arguments, and go back when the call has committed."""
+        outside = names_outside(self._function)
+        names = {
+            name for node in ast.walk(self._tree) if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names
+        }
+        for name in sorted(names):
+            kind = type(outside.get(name))
+            if kind not in (bool, int, str, decimal.Decimal):
+                what = f"global {name}, which is no bool, int, str or Decimal now"
+                raise Refused(self._tree, what, "give it a value before the function is defined")
+            self._program.assigned[name] = kind
+            self._program.captures.append(Capture(name, name, kind, self._function))
+
+    def _program_of(self, called: Any) -> Compiled:
+        """The program of a function that is called."""
+        from ..transactions import Transaction
+
+        if isinstance(called, Transaction):
+            program = called.program()
+        else:
+            program = self._database._transaction(called).program()
+        if program.assigned:
+            raise Refused(self._tree, "a call of a function that assigns globals", "return what it assigns")
+        if program.is_tuple:
+            raise Refused(self._tree, "a call of a function that returns a tuple", "return one value")
+        return program
+
+
+def _of(refused: Refused, source: str, first: int, file: str) -> CompilationError:
+    """A refusal at its place in the user's file."""
+    line = getattr(refused.node, "lineno", 1)
+    text = source.splitlines()[line - 1]
+    begin = len(text.encode()[: getattr(refused.node, "col_offset", 0)].decode(errors="ignore"))
+    is_one_line = getattr(refused.node, "end_lineno", None) == line
+    end = getattr(refused.node, "end_col_offset", None) if is_one_line else None
+    width = len(text.encode()[:end].decode(errors="ignore")) - begin if end is not None else len(text) - begin
+    error = _refused(file, first + line - 1, f"a compiled transaction cannot have {refused.what}")
+    error.detail = f"{text}\n{' ' * begin}{'^' * max(width, 1)}"
+    error.hint = refused.instead
+    return error
+
+
+def _names() -> str:
+    return ", ".join(kind.__name__ for kind in _TYPES)
+
+
+def _source(function: Callable[..., Any]) -> tuple[str, int, str]:
+    """A function's source, the line where it begins, and its file."""
+    file = inspect.getsourcefile(function) or "<unknown>"
+    try:
+        lines, first = inspect.getsourcelines(function)
+    except (OSError, TypeError):
+        raise CompilationError(
+            f"the source of {function.__qualname__} is not there: define it in a file, a notebook or the shell, "
+            "or run it in the client's process (side='client')"
+        ) from None
+    text = textwrap.dedent("".join(lines))
+    # Decorators are none of what it does.
+    begin = next(
+        node for node in ast.walk(ast.parse(text)) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    )
+    kept = text.splitlines(keepends=True)[begin.lineno - 1 :]
+    return "".join(kept), first + begin.lineno - 1, file
+
+
+def _refused(file: str, line: int, message: str) -> CompilationError:
+    error = CompilationError(f"{file}:{line}: {message}")
+    error.sqlstate = "0A000"
+    return error
+
+
+def _literal(text: str) -> str:
+    tag = "$py$"
+    while tag in text:
+        tag = f"{tag[:-1]}_$"
+    return f"{tag}{text}{tag}"
+
+
+def explained(error: ProgrammingError | NotSupportedError, function: Callable[..., Any]) -> CompilationError:
+    """An error of the database about a function, at its place in the user's file."""
+    _, first, file = _source(function)
+    line = _line_of(error.detail)
+    place = f"{file}:{first + line - 1}: " if line else ""
+    said = CompilationError(f"{place}{error.args[0]}")
+    said.sqlstate, said.hint = error.sqlstate, error.hint
+    said.detail = error.detail.partition("\n")[2] if error.detail and line else error.detail
+    return said
+
+
+def _line_of(detail: str | None) -> int | None:
+    word = (detail or "").partition(":")[0].removeprefix("line ")
+    return int(word) if word.isdigit() else None

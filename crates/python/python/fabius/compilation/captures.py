@@ -1,0 +1,364 @@
+"""What a compiled function takes from outside itself: it is computed when a call is made, and goes with the call.
+
+Globals of simple classes, moments (``datetime.now``), chance (``random``), identifiers (``uuid4``), and values that are
+made of what is known before the call (``timedelta(days=3)``) become arguments that callers do not see (Calvin, section
+4.1). So the call means the same whenever it is replayed. Calls of other functions become calls of their programs.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import datetime
+import decimal
+import inspect
+import logging
+import random
+import time
+import types
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .kernel import LOGGED, PRINTED, Called, Said
+from .names import at
+from .refusal import Refused
+
+__all__ = ["Capture", "Captures", "SCALARS", "names_outside"]
+
+#: Classes whose values can be columns'.
+SCALARS: tuple[type, ...] = (
+    bool,
+    int,
+    float,
+    decimal.Decimal,
+    str,
+    bytes,
+    uuid.UUID,
+    datetime.datetime,
+    datetime.date,
+    datetime.timedelta,
+)
+
+#: What gives another value each time, by what it gives.
+_FRESH: dict[Any, type] = {
+    time.time: float,
+    time.time_ns: int,
+    datetime.datetime.now: datetime.datetime,
+    datetime.date.today: datetime.date,
+    random.random: float,
+    random.randint: int,
+    random.randrange: int,
+    random.getrandbits: int,
+    random.uniform: float,
+    uuid.uuid4: uuid.UUID,
+    uuid.uuid1: uuid.UUID,
+}
+
+#: What makes values of others, and of nothing else.
+_PURE: tuple[Any, ...] = (
+    decimal.Decimal,
+    datetime.timedelta,
+    datetime.date,
+    datetime.datetime,
+    datetime.datetime.fromtimestamp,
+    datetime.datetime.fromisoformat,
+    datetime.date.fromisoformat,
+    uuid.UUID,
+)
+
+_LEVELS = ("debug", "info", "warning", "error", "critical")
+
+
+class Capture:
+    """A value that is computed when a call is made."""
+
+    def __init__(self, name: str, text: str, kind: type, function: Callable[..., Any]) -> None:
+        #: The hidden parameter.
+        self.name = name
+        self.text = text
+        self.kind = kind
+        self._function = function
+        self._code = compile(text, "<captured>", "eval")
+
+    def renamed(self, name: str) -> Capture:
+        """The same under another name, for a function that calls the one whose it is."""
+        return Capture(name, self.text, self.kind, self._function)
+
+    def value(self, arguments: Mapping[str, Any]) -> Any:
+        """The value for a call with these arguments.
+
+        Raises ``TypeError`` if it is of another class than when the function was defined.
+        """
+        value = eval(self._code, {**names_outside(self._function), **arguments})
+        if type(value) is not self.kind:
+            raise TypeError(
+                f"{self.text} was of class {self.kind.__name__} when {self._function.__qualname__} was compiled, "
+                f"and is {type(value).__name__} now"
+            )
+        return value
+
+
+def names_outside(function: Callable[..., Any]) -> dict[str, Any]:
+    """What a function's names mean that are not its own."""
+    function = inspect.unwrap(function)
+    seen = dict(function.__globals__)
+    cells = zip(function.__code__.co_freevars, function.__closure__ or ())
+    for name, cell in cells:
+        try:
+            seen[name] = cell.cell_contents
+        except ValueError:
+            # It has no value yet.
+            seen.pop(name, None)
+    return seen
+
+
+class Captures(ast.NodeTransformer):
+    """Replaces what comes from outside by parameters, calls of functions by calls of programs, and printing by what
+    callers are told."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        own: set[str],
+        parameters: set[str],
+        program_of: Callable[[Any], Any],
+        known: Mapping[str, Any],
+    ) -> None:
+        self._function = function
+        self._outside = names_outside(function)
+        self._own = own
+        self._parameters = parameters
+        self._program_of = program_of
+        self._known = known
+        self._loops = 0
+        self._fresh = 0
+        self.found: dict[str, Capture] = {}
+        #: Classes of exceptions that are raised, by how they are written.
+        self.raises: dict[str, type[BaseException]] = {}
+
+    def _meant(self, node: ast.expr, beyond: bool = False) -> tuple[bool, Any]:
+        """What a chain of names means outside of the function, if it means something there; ``beyond`` the database
+        and this package only if asked."""
+        if isinstance(node, ast.Name):
+            if node.id in self._own:
+                return False, None
+            if node.id in self._outside:
+                return True, self._outside[node.id]
+            return hasattr(builtins, node.id), getattr(builtins, node.id, None)
+        if isinstance(node, ast.Attribute):
+            found, value = self._meant(node.value, beyond)
+            if found and (beyond or not self._is_ours(value)):
+                return hasattr(value, node.attr), getattr(value, node.attr, None)
+        return False, None
+
+    def _is_ours(self, value: Any) -> bool:
+        """Whether it is the database or this package, which the database knows itself."""
+        return any(value is known for known in self._known.values())
+
+    def _ours(self, node: ast.expr) -> ast.expr | None:
+        """The database, this package or a part of it, as the database knows it."""
+        found, value = self._meant(node)
+        if not found:
+            return None
+        for name, known in self._known.items():
+            if value is known:
+                return at(ast.Name(name, ast.Load()), node)
+        if (getattr(value, "__module__", None) or "").partition(".")[0] == "fabius" and hasattr(value, "__name__"):
+            package = at(ast.Name("the package", ast.Load()), node)
+            return at(ast.Attribute(package, value.__name__, ast.Load()), node)
+        return None
+
+    def _captured(self, node: ast.expr, kind: type, name: str | None = None) -> ast.Name:
+        text = ast.unparse(node)
+        name = name or text
+        if name not in self.found:
+            self.found[name] = Capture(name, text, kind, self._function)
+        return at(ast.Name(name, ast.Load()), node)
+
+    def _is_closed(self, node: ast.AST, allowed: set[str]) -> bool:
+        """Whether a value is made of constants, names from outside and what is allowed."""
+        names = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
+        return all(name.id in allowed or self._meant(name)[0] for name in names) and not any(
+            isinstance(part, (ast.Lambda, ast.NamedExpr, ast.comprehension, ast.Await)) for part in ast.walk(node)
+        )
+
+    def block(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+        """Statements that take nothing from outside but parameters.
+
+        Raises ``Refused`` for what cannot be captured.
+        """
+        return [made for statement in statements for made in _several(self.visit(statement))]
+
+    def visit_Global(self, node: ast.stmt) -> ast.stmt:
+        return at(ast.Pass(), node)
+
+    visit_Nonlocal = visit_Global
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if not isinstance(node.ctx, ast.Load):
+            return node
+        found, value = self._meant(node)
+        if found and type(value) in SCALARS:
+            return self._captured(node, type(value))
+        return self._ours(node) or node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if isinstance(node.ctx, ast.Load):
+            found, value = self._meant(node)
+            if found and type(value) in SCALARS:
+                return self._captured(node, type(value))
+        return self._ours(node) or self.generic_visit(node)  # type: ignore[return-value]
+
+    def visit_Raise(self, node: ast.Raise) -> ast.stmt:
+        raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        if raised is not None:
+            found, kind = self._meant(raised, beyond=True)
+            if found and isinstance(kind, type) and issubclass(kind, BaseException):
+                self.raises[ast.unparse(raised)] = kind
+            else:
+                raise Refused(node, "raise of anything but a class of exceptions", 'write raise ValueError("...")')
+            if isinstance(node.exc, ast.Call):
+                node.exc.args = [self.visit(argument) for argument in node.exc.args]
+        return node
+
+    def visit_For(self, node: ast.For) -> ast.stmt:
+        node.iter = self.visit(node.iter)
+        self._loops += 1
+        node.target = self.visit(node.target)
+        node.body = self.block(node.body)
+        self._loops -= 1
+        node.orelse = self.block(node.orelse)
+        return node
+
+    def visit_While(self, node: ast.While) -> ast.stmt:
+        self._loops += 1
+        self.generic_visit(node)
+        self._loops -= 1
+        return node
+
+    def visit_ListComp(self, node: ast.AST) -> ast.AST:
+        self._loops += 1
+        self.generic_visit(node)
+        self._loops -= 1
+        return node
+
+    visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_ListComp
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        if isinstance(node.value, ast.Call):
+            found, called = self._meant(node.value.func)
+            if found and called is print:
+                return self._printed(node.value)
+            if found and _is_logging(called):
+                return self._logged(node.value, called)
+        return self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        found, called = self._meant(node.func)
+        if not found:
+            return self.generic_visit(node)  # type: ignore[return-value]
+        fresh = next((kind for function, kind in _FRESH.items() if called == function), None)
+        if fresh is not None:
+            return self._freshly(node, fresh)
+        if any(called == function for function in _PURE):
+            if self._is_closed(node, set()):
+                kind = type(eval(ast.unparse(node), dict(self._outside)))
+                if kind in SCALARS:
+                    return self._captured(node, kind)
+            return self.generic_visit(node)  # type: ignore[return-value]
+        if called is print or _is_logging(called):
+            raise Refused(node, f"{ast.unparse(node.func)} within an expression", "call it in a line of its own")
+        if self._ours(node.func) or not _is_function(called):
+            return self.generic_visit(node)  # type: ignore[return-value]
+        return self._called(node, self._program_of(called))
+
+    def _freshly(self, node: ast.Call, kind: type) -> ast.expr:
+        text = ast.unparse(node)
+        if self._loops:
+            instead = "take it before the loop: its value is captured once, when the call is made"
+            raise Refused(node, f"{text} in a loop", instead)
+        if not self._is_closed(node, self._parameters):
+            instead = "give it arguments that are known when the call is made: parameters and constants"
+            raise Refused(node, f"{text}, whose arguments are computed", instead)
+        self._fresh += 1
+        return self._captured(node, kind, f"{text} #{self._fresh}")
+
+    def _called(self, node: ast.Call, program: Any) -> ast.expr:
+        """The call of another compiled function, with its arguments in its order."""
+        arguments: dict[str, Any] = {}
+        try:
+            bound = program.signature.bind(
+                *(self.visit(argument) for argument in node.args),
+                **{str(keyword.arg): self.visit(keyword.value) for keyword in node.keywords},
+            )
+        except TypeError as error:
+            raise Refused(node, f"this call of {ast.unparse(node.func)}: {error}", "call it as it is defined") from None
+        arguments.update(bound.arguments)
+        for name, parameter in program.signature.parameters.items():
+            if name not in arguments:
+                default = parameter.default
+                if default is not None and type(default) not in (bool, int, float, str):
+                    raise Refused(node, f"a call without {name}, whose default is no literal", "give it")
+                arguments[name] = at(ast.Constant(default), node)
+        ordered = [arguments[name] for name in program.signature.parameters]
+        for capture in program.captures:
+            if "#" in capture.name and self._loops:
+                raise Refused(
+                    node,
+                    f"a call in a loop of what captures {capture.text}",
+                    "give it the value as an argument",
+                )
+            self._fresh += 1
+            name = f"{program.name} {capture.name} #{self._fresh}"
+            self.found[name] = capture.renamed(name)
+            ordered.append(at(ast.Name(name, ast.Load()), node))
+        self.raises.update(program.raises)
+        return at(Called(function=program.name, args=ordered), node)
+
+    def _printed(self, call: ast.Call) -> ast.stmt:
+        """What is printed, as one text."""
+        options = {str(keyword.arg): keyword.value for keyword in call.keywords}
+        other = set(options) - {"sep", "end", "flush"}
+        if other:
+            raise Refused(call, f"print with {other.pop()}", "print to the standard output")
+        parts: list[ast.expr] = []
+        for argument in call.args:
+            if parts:
+                parts.append(_shown(self.visit(options["sep"]) if "sep" in options else ast.Constant(" "), call))
+            parts.append(_shown(self.visit(argument), call))
+        parts.append(_shown(self.visit(options["end"]) if "end" in options else ast.Constant("\n"), call))
+        text = at(ast.JoinedStr(parts), call)
+        return at(Said(state=PRINTED, value=text), call)
+
+    def _logged(self, call: ast.Call, called: Any) -> ast.stmt:
+        if len(call.args) != 1 or call.keywords:
+            raise Refused(call, "a log's entry of several arguments", 'write an f-string: log.info(f"...")')
+        owner = getattr(called, "__self__", None)
+        name = owner.name if isinstance(owner, logging.Logger) else ""
+        head = at(ast.Constant(f"{called.__name__} {name}\n"), call)
+        text = at(ast.JoinedStr([head, _shown(self.visit(call.args[0]), call)]), call)
+        return at(Said(state=LOGGED, value=text), call)
+
+
+def _several(made: Any) -> list[ast.stmt]:
+    return made if isinstance(made, list) else [] if made is None else [made]
+
+
+def _shown(value: ast.expr, place: ast.AST) -> ast.expr:
+    value = value if hasattr(value, "lineno") else at(value, place)
+    if isinstance(value, ast.Constant) and isinstance(value.value, str):
+        return value
+    return at(ast.FormattedValue(value, -1, None), value)
+
+
+def _is_logging(called: Any) -> bool:
+    name = getattr(called, "__name__", "")
+    owner = getattr(called, "__self__", None)
+    return name in _LEVELS and (isinstance(owner, logging.Logger) or called is getattr(logging, name, None))
+
+
+def _is_function(called: Any) -> bool:
+    from ..transactions import Transaction
+
+    return isinstance(called, (types.FunctionType, Transaction))

@@ -1,0 +1,323 @@
+"""Expressions of a function in fewer words, with what is done before them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from ..errors import ProgrammingError
+from ..parameters import bound
+from .collections import Collections
+from .kernel import Called, Element, Query, Raised
+from .names import DICT, LIST, ONE, Statements, at, call, compare, constant, load, negated, root, store, stored, when
+from .refusal import Refused
+
+__all__ = ["Expressions"]
+
+
+class Expressions(Collections):
+    """What is computed, one part after the other."""
+
+    def value(self, node: ast.expr, out: Statements, truth: bool = False) -> ast.expr:
+        """An expression in fewer words; ``out`` gets what is done before. ``truth`` says that only its truth counts."""
+        handler: Callable[..., ast.expr] | None = getattr(self, f"_value_{type(node).__name__}", None)
+        if handler is None:
+            return node
+        if isinstance(node, (ast.BoolOp, ast.UnaryOp)):
+            return handler(node, out, truth)
+        return handler(node, out)
+
+    def _value_BinOp(self, node: ast.BinOp, out: Statements) -> ast.expr:
+        if self.shapes.of(node) != ONE:
+            return load(self.list_of(node, out), node)
+        left, right = self.sequence([node.left, node.right], out)
+        return at(ast.BinOp(left, node.op, right), node)
+
+    def _value_UnaryOp(self, node: ast.UnaryOp, out: Statements, truth: bool = False) -> ast.expr:
+        operand = self.value(node.operand, out, isinstance(node.op, ast.Not))
+        return at(ast.UnaryOp(node.op, operand), node)
+
+    def _value_BoolOp(self, node: ast.BoolOp, out: Statements, truth: bool = False) -> ast.expr:
+        parts: list[tuple[ast.expr, Statements]] = []
+        for value in node.values:
+            before: Statements = []
+            parts.append((self.value(value, before, truth), before))
+        if not any(before for _, before in parts[1:]):
+            out.extend(parts[0][1])
+            return at(ast.BoolOp(node.op, [value for value, _ in parts]), node)
+        # What a later part needs is done only where Python comes to it.
+        name = self.shapes.new("truth")
+        inner: Statements = []
+        for value, before in reversed(parts):
+            value = call("bool", [value], value) if truth else value
+            after = inner
+            inner = [*before, store(name, value, value)]
+            if after:
+                test: ast.expr = load(name, node)
+                if isinstance(node.op, ast.Or):
+                    test = negated(test, node)
+                inner.append(when(test, after, [], node))
+        out.extend(inner)
+        return load(name, node)
+
+    def _value_IfExp(self, node: ast.IfExp, out: Statements) -> ast.expr:
+        test = self.value(node.test, out, truth=True)
+        then_before: Statements = []
+        else_before: Statements = []
+        then, otherwise = self.value(node.body, then_before), self.value(node.orelse, else_before)
+        if not then_before and not else_before:
+            return at(ast.IfExp(test, then, otherwise), node)
+        name = self.shapes.new("value")
+        then_before.append(store(name, then, node))
+        else_before.append(store(name, otherwise, node))
+        out.append(when(test, then_before, else_before, node))
+        return load(name, node)
+
+    def _value_Compare(self, node: ast.Compare, out: Statements) -> ast.expr:
+        if len(node.ops) > 1:
+            befores: Statements = []
+            self.sequence([node.left, *node.comparators], befores)
+            if befores or any(isinstance(op, (ast.In, ast.NotIn)) for op in node.ops):
+                return self._chain(node, out)
+        op, right = node.ops[0], node.comparators[0]
+        if isinstance(op, (ast.In, ast.NotIn)):
+            return self.contains(node.left, op, right, node, out)
+        left, *others = self.sequence([node.left, *node.comparators], out)
+        return at(ast.Compare(left, node.ops, others), node)
+
+    def _chain(self, node: ast.Compare, out: Statements) -> ast.expr:
+        """``a < f() < b`` as ``a < f() and f() < b``, with each computed once."""
+        pairs: list[ast.expr] = []
+        left = self.named(self.value(node.left, out), out)
+        for op, right in zip(node.ops, node.comparators):
+            is_within = isinstance(op, (ast.In, ast.NotIn))
+            right = right if is_within else at(ast.NamedExpr(stored(self.shapes.new("value"), right), right), right)
+            pairs.append(compare(left, op, right, node))
+            left = load(right.target.id, right) if isinstance(right, ast.NamedExpr) else right
+        return self.value(at(ast.BoolOp(ast.And(), pairs), node), out)
+
+    def _value_NamedExpr(self, node: ast.NamedExpr, out: Statements) -> ast.expr:
+        if self.shapes.of(node.target) != ONE:
+            raise Refused(node, ":= of a collection", "assign it before")
+        out.append(store(node.target.id, self.value(node.value, out), node))
+        return load(node.target.id, node)
+
+    def contains(self, left: ast.expr, op: ast.cmpop, right: ast.expr, place: ast.AST, out: Statements) -> ast.expr:
+        """``value in collection``"""
+        if isinstance(right, (ast.Tuple, ast.List, ast.Set)) and right.elts:
+            value, *others = self.sequence([left, *right.elts], out)
+            value = self.named(value, out)
+            is_within = isinstance(op, ast.In)
+            operator = ast.Eq() if is_within else ast.NotEq()
+            compared: list[ast.expr] = [compare(value, operator, one, place) for one in others]
+            if len(compared) == 1:
+                return compared[0]
+            return at(ast.BoolOp(ast.Or() if is_within else ast.And(), compared), place)
+        if isinstance(right, ast.Attribute) and root(right) == "the database":
+            keys = left.elts if isinstance(left, ast.Tuple) else [left]
+            values = self.sequence(keys, out)
+            key = at(ast.Tuple(values, ast.Load()), left) if isinstance(left, ast.Tuple) else values[0]
+            return compare(key, op, right, place)
+        if self.shapes.of(right) != ONE or isinstance(right, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.List)):
+            value = self.named(self.value(left, out), out)
+            return compare(value, op, load(self.list_of(right, out), place), place)
+        one, other = self.sequence([left, right], out)
+        return compare(one, op, other, place)
+
+    def _value_JoinedStr(self, node: ast.JoinedStr, out: Statements) -> ast.expr:
+        parts: list[ast.expr] = []
+        values = [part.value if isinstance(part, ast.FormattedValue) else part for part in node.values]
+        for part, value in zip(node.values, self.sequence(values, out)):
+            if isinstance(part, ast.FormattedValue):
+                value = at(ast.FormattedValue(value, part.conversion, part.format_spec), part)
+            parts.append(value)
+        return at(ast.JoinedStr(parts), node)
+
+    def _value_Attribute(self, node: ast.Attribute, out: Statements) -> ast.expr:
+        if node.attr == "rowcount" and isinstance(node.value, ast.Call) and root(node) == "the database":
+            name = self.shapes.new("value")
+            asked = at(ast.Attribute(self.parts_of_call(node.value, out), node.attr, ast.Load()), node)
+            out.append(store(name, at(ast.Call(asked, [], []), node), node))
+            return load(name, node)
+        if root(node) in ("the database", "the package") and not isinstance(node.value, ast.Subscript):
+            return node
+        return at(ast.Attribute(self.value(node.value, out), node.attr, node.ctx), node)
+
+    def row(self, node: ast.expr, out: Statements) -> ast.expr:
+        """A row that is written to or deleted: it need not be read."""
+        if isinstance(node, ast.Subscript) and root(node) == "the database":
+            key = node.slice
+            if isinstance(key, ast.Tuple):
+                key = at(ast.Tuple(self.sequence(key.elts, out), ast.Load()), key)
+            else:
+                key = self.value(key, out)
+            return at(ast.Subscript(node.value, key, node.ctx), node)
+        return node if isinstance(node, ast.Name) else self.value(node, out)
+
+    def row_or_value(self, node: ast.expr, out: Statements) -> ast.expr:
+        """What a name becomes: a row of the database, or a value."""
+        if isinstance(node, ast.Subscript) and root(node) == "the database":
+            return self.row(node, out)
+        if isinstance(node, ast.Call) and root(node.func) == "the database":
+            return self.parts_of_call(node, out)
+        return self.value(node, out)
+
+    def _value_Subscript(self, node: ast.Subscript, out: Statements) -> ast.expr:
+        shape = self.shapes.of(node.value)
+        if shape == DICT:
+            return self.got(self.collection(node.value, out), node.slice, None, node, out)
+        if shape == LIST:
+            if isinstance(node.slice, ast.Slice):
+                return load(self.list_of(node, out), node)
+            name = load(self.list_of(node.value, out), node)
+            return at(Element(list=name, place=self.place_in(name, node.slice, out)), node)
+        if root(node) == "the database":
+            name_of_row = self.shapes.new("row")
+            out.append(at(ast.Assign([stored(name_of_row, node)], self.row(node, out)), node))
+            return load(name_of_row, node)
+        if isinstance(node.value, (ast.Tuple, ast.List)):
+            raise Refused(node, "an element of a literal", "give the list a name")
+        return self._part_of_text(node, out)
+
+    def _part_of_text(self, node: ast.Subscript, out: Statements) -> ast.expr:
+        """``text[place]``, ``text[a:b]``"""
+        if isinstance(node.slice, ast.Slice):
+            if node.slice.step is not None:
+                raise Refused(node, "a slice with a step", "take parts without one")
+            none = constant(None, node)
+            text, *bounds = self.sequence([node.value, node.slice.lower or none, node.slice.upper or none], out)
+        else:
+            text, index = self.sequence([node.value, node.slice], out)
+            text, index = self.named(text, out), self.named(index, out)
+            index = self._checked(index, call("len", [text], node), "string index out of range", node, out)
+            bounds = [index, at(ast.BinOp(index, ast.Add(), constant(1, node)), node)]
+        return at(ast.Call(at(ast.Attribute(text, "[:]", ast.Load()), node), bounds, []), node)
+
+    def place_in(
+        self, name: ast.expr, index: ast.expr, out: Statements, message: str = "list index out of range"
+    ) -> ast.expr:
+        """A place in a list, from 0, that is there."""
+        if isinstance(index, ast.Slice):
+            raise Refused(index, "a change of a part of a list", "change its elements one by one")
+        given = self.named(self.value(index, out), out)
+        return self._checked(given, call("len", [name], index), message, index, out)
+
+    def _checked(self, given: ast.expr, count: ast.expr, message: str, place: ast.AST, out: Statements) -> ast.expr:
+        """A place counted from the begin, if it is within."""
+        zero = constant(0, place)
+        from_end = at(ast.BinOp(given, ast.Add(), count), place)
+        positive = at(ast.IfExp(compare(given, ast.Lt(), zero, place), from_end, given), place)
+        found = self.named(positive, out)
+        bounds: list[ast.expr] = [compare(found, ast.Lt(), zero, place), compare(found, ast.GtE(), count, place)]
+        raised = at(Raised(kind="IndexError", message=constant(message, place)), place)
+        out.append(when(at(ast.BoolOp(ast.Or(), bounds), place), [raised], [], place))
+        return found
+
+    # Calls.
+
+    def parts_of_call(self, node: ast.Call, out: Statements) -> ast.expr:
+        """A call with its arguments in fewer words."""
+        function = node.func
+        if isinstance(function, ast.Attribute) and function.attr == "execute" and root(function) == "the database":
+            return self._query(node, out)
+        if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Call):
+            inner = self.parts_of_call(function.value, out)
+            function = at(ast.Attribute(inner, function.attr, function.ctx), function)
+            if root(function) in ("the database", "the package"):
+                return at(ast.Call(function, self.sequence(node.args, out), node.keywords), node)
+            node = at(ast.Call(function, node.args, node.keywords), node)
+        values = [*node.args, *(keyword.value for keyword in node.keywords)]
+        flat: list[ast.expr] = []
+        for value in values:
+            flat.extend(value.elts if isinstance(value, (ast.Tuple, ast.List)) else [value])
+        has_object = isinstance(function, ast.Attribute) and root(function) not in ("the database", "the package")
+        head = [function.value] if has_object and isinstance(function, ast.Attribute) else []
+        done = self.sequence([*head, *flat], out)
+        if head and isinstance(function, ast.Attribute):
+            function = at(ast.Attribute(done.pop(0), function.attr, function.ctx), function)
+        made: list[ast.expr] = []
+        for value in values:
+            if isinstance(value, (ast.Tuple, ast.List)):
+                parts = [done.pop(0) for _ in value.elts]
+                made.append(at(ast.Tuple(parts, ast.Load()), value))
+            else:
+                made.append(done.pop(0))
+        names = [keyword.arg for keyword in node.keywords]
+        count = len(node.args)
+        keywords = [at(ast.keyword(name, value), node) for name, value in zip(names, made[count:])]
+        return at(ast.Call(function, made[:count], keywords), node)
+
+    def _query(self, node: ast.Call, out: Statements) -> ast.expr:
+        """``db.execute(text, values)``"""
+        if not node.args or node.keywords or len(node.args) > 2:
+            raise Refused(node, "execute of this form", "write db.execute(text, (value, ...))")
+        text = node.args[0]
+        if not (isinstance(text, ast.Constant) and isinstance(text.value, str)):
+            instead = "write the text out, with %s for each value: db.execute('... where id = %s', (id,))"
+            raise Refused(text, "a statement that is put together", instead)
+        given = node.args[1] if len(node.args) == 2 else None
+        values: list[ast.expr]
+        try:
+            if given is None:
+                written, values = text.value, []
+            elif isinstance(given, (ast.Tuple, ast.List)):
+                written, values = bound(text.value, given.elts)[0], given.elts
+            elif isinstance(given, ast.Dict):
+                pairs = zip(given.keys, given.values)
+                names = {str(key.value): value for key, value in pairs if isinstance(key, ast.Constant)}
+                written, found = bound(text.value, names)
+                values = list(found)
+            else:
+                raise Refused(given, "parameters that are a value", "write them out: (value, ...)")
+        except ProgrammingError as error:
+            raise Refused(node, f"this statement: {error.args[0]}", "write %s, and a value for each") from None
+        return at(Query(text=written, args=self.sequence(values, out)), node)
+
+    def _value_List(self, node: ast.expr, out: Statements) -> ast.expr:
+        return load(self.list_of(node, out), node)
+
+    _value_ListComp = _value_List
+
+    def _value_Called(self, node: Called, out: Statements) -> ast.expr:
+        name = self.shapes.new("value")
+        arguments = self.sequence(node.args, out)
+        out.append(store(name, at(Called(function=node.function, args=arguments), node), node))
+        return load(name, node)
+
+    def _value_Call(self, node: ast.Call, out: Statements) -> ast.expr:
+        if isinstance(node.func, ast.Name):
+            made = self._builtin(node.func.id, node, out)
+            if made is not None:
+                return made
+        elif isinstance(node.func, ast.Attribute):
+            shape, what = self.shapes.of(node.func.value), node.func.attr
+            if shape == DICT and what == "get" and 1 <= len(node.args) <= 2:
+                otherwise = node.args[1] if len(node.args) > 1 else constant(None, node)
+                return self.got(self.collection(node.func.value, out), node.args[0], otherwise, node, out)
+            if shape != ONE and what in ("count", "index", "pop"):
+                return self.asked(shape, node, out)
+            if what == "join" and len(node.args) == 1:
+                return self.joined(node, out)
+            if root(node) == "the database" and what in ("scalar", "get"):
+                name = self.shapes.new("value")
+                out.append(store(name, self.parts_of_call(node, out), node))
+                return load(name, node)
+        return self.parts_of_call(node, out)
+
+    def _builtin(self, name: str, node: ast.Call, out: Statements) -> ast.expr | None:
+        """A function of Python over a collection."""
+        over = node.args[0] if node.args else None
+        is_collection = over is not None and (
+            self.shapes.of(over) != ONE or isinstance(over, (ast.GeneratorExp, ast.ListComp, ast.SetComp))
+        )
+        if name in ("list", "dict", "set") or (name == "sorted" and over is not None):
+            return load(self.list_of(node, out), node)
+        if over is None or not (is_collection or name in ("sum", "any", "all")):
+            return None
+        if name in ("len", "bool") and len(node.args) == 1:
+            return call(name, [load(self.list_of(over, out), node)], node)
+        if name in ("any", "all") and len(node.args) == 1:
+            return self.any_of(name == "any", over, node, out)
+        if name in ("sum", "min", "max"):
+            return self.reduced(name, node, out)
+        return None

@@ -1,0 +1,165 @@
+"""What a compiled function is made of when it is sent to the database: nodes of Python's ``ast``, and these besides.
+
+The database knows a small language (``crates/sql-syntax/src/python``). What else can stand in a function is said in it,
+here.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from typing import TYPE_CHECKING, Any
+
+__all__ = [
+    "Append",
+    "Called",
+    "Declared",
+    "Element",
+    "Empty",
+    "Query",
+    "Raised",
+    "Said",
+    "SetElement",
+    "Zero",
+    "json_of",
+]
+
+#: SQLSTATE of an exception that a function raises; its class is the detail.
+RAISED = "PY000"
+
+#: What stands before the class of an exception without a text.
+BARE = "bare "
+
+#: SQLSTATE of what is printed, of a global's new value, and of what is logged.
+PRINTED, ASSIGNED, LOGGED = "PY001", "PY002", "PY003"
+
+
+class Said(ast.stmt):
+    """A text for the caller, who gets it once the call has committed."""
+
+    _fields = ("state", "value")
+    state: str
+    value: ast.expr
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, state: str, value: ast.expr) -> None: ...
+
+
+class Raised(ast.stmt):
+    """The end of the transaction: an exception with a text."""
+
+    _fields = ("kind", "message")
+    kind: str
+    message: ast.expr
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, kind: str, message: ast.expr) -> None: ...
+
+
+class Called(ast.expr):
+    """A call of another compiled function."""
+
+    _fields = ("function", "args")
+    function: str
+    args: builtins.list[ast.expr]
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, function: str, args: builtins.list[ast.expr]) -> None: ...
+
+
+class Query(ast.expr):
+    """A statement of SQL with parameters ``$1``, ``$2``, ..., and their values."""
+
+    _fields = ("text", "args")
+    text: str
+    args: builtins.list[ast.expr]
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, text: str, args: builtins.list[ast.expr]) -> None: ...
+
+
+class Empty(ast.expr):
+    """A list without elements, of what kind is seen later."""
+
+    _fields = ()
+
+
+class Zero(ast.expr):
+    """The number 0, of the class that is added to it."""
+
+    _fields = ()
+
+
+class Declared(ast.stmt):
+    """A name that has a value wherever it is used from here on."""
+
+    _fields = ("name",)
+    name: str
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, name: str) -> None: ...
+
+
+class Element(ast.expr):
+    """An element of a list, at a place that is there, from 0."""
+
+    _fields = ("list", "place")
+    list: ast.expr
+    place: ast.expr
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, list: ast.expr, place: ast.expr) -> None: ...
+
+
+class SetElement(ast.stmt):
+    """An element of a list becomes another."""
+
+    _fields = ("list", "place", "value")
+    list: ast.expr
+    place: ast.expr
+    value: ast.expr
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, list: ast.expr, place: ast.expr, value: ast.expr) -> None: ...
+
+
+class Append(ast.stmt):
+    """A list grows by an element."""
+
+    _fields = ("list", "value")
+    list: ast.expr
+    value: ast.expr
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, list: ast.expr, value: ast.expr) -> None: ...
+
+
+def json_of(node: ast.AST) -> dict[str, Any]:
+    """A node with its class and place, as JSON has it."""
+    made: dict[str, Any] = {"class": type(node).__name__}
+    if hasattr(node, "lineno"):
+        made["at"] = [node.lineno, node.col_offset, node.end_lineno, node.end_col_offset]  # type: ignore[attr-defined]
+    if isinstance(node, ast.Constant):
+        made["type"] = type(node.value).__name__
+        value = node.value
+        # Digits as they are: JSON knows no large numbers.
+        made["value"] = repr(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+        if not isinstance(made["value"], (bool, str, type(None))):
+            made["value"] = None
+        return made
+    for field, value in ast.iter_fields(node):
+        if isinstance(value, ast.AST):
+            made[field] = json_of(value)
+        elif isinstance(value, list):
+            made[field] = [json_of(part) if isinstance(part, ast.AST) else part for part in value]
+        else:
+            made[field] = value
+    return made

@@ -1,0 +1,282 @@
+"""Statements of a function in fewer words: targets, loops, conditions, exceptions."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .expressions import Expressions
+from .kernel import BARE, Called, Declared, Raised, Said, SetElement
+from .names import DICT, LIST, ONE, SET, Statements, at, compare, constant, load, negated, store, when
+from .refusal import Refused
+
+__all__ = ["Desugaring"]
+
+
+class Desugaring(Expressions):
+    """Says a function's statements in the words that the database knows.
+
+    What an expression needs done first stands before its statement, in Python's order, and only where Python would do
+    it.
+    """
+
+    def block(self, statements: Sequence[ast.stmt]) -> Statements:
+        """Statements in fewer words.
+
+        Raises ``Refused`` for what cannot be said.
+        """
+        out: Statements = []
+        for statement in statements:
+            handler: Callable[[Any, Statements], None] | None = getattr(self, f"_do_{type(statement).__name__}", None)
+            if handler is None:
+                out.append(statement)
+            else:
+                handler(statement, out)
+        return out
+
+    def _do_Expr(self, node: ast.Expr, out: Statements) -> None:
+        alone = node.value
+        if isinstance(alone, ast.Call) and isinstance(alone.func, ast.Attribute):
+            shape = self.shapes.of(alone.func.value)
+            if shape != ONE:
+                self.change(shape, alone, out)
+                return
+        if isinstance(alone, ast.Call):
+            out.append(at(ast.Expr(self.parts_of_call(alone, out)), node))
+        elif isinstance(alone, ast.Constant):
+            out.append(node)
+        else:
+            value = self.value(alone, out)
+            if isinstance(alone, Called):
+                # The value of a call is dropped.
+                return
+            out.append(at(ast.Expr(value), node))
+
+    def _do_Said(self, node: Said, out: Statements) -> None:
+        out.append(at(Said(state=node.state, value=self.value(node.value, out)), node))
+
+    def _do_Assign(self, node: ast.Assign, out: Statements) -> None:
+        value: ast.expr = node.value
+        if len(node.targets) > 1:
+            value = self.named(self.value(value, out), out)
+        elif isinstance(node.targets[0], ast.Name) and isinstance(value, ast.Tuple):
+            raise Refused(node, "a tuple with a name", "write as many names: a, b = x, y")
+        for target in node.targets:
+            self._assign(target, value, node, out)
+
+    def _do_AnnAssign(self, node: ast.AnnAssign, out: Statements) -> None:
+        if node.value is not None:
+            self._assign(node.target, node.value, node, out)
+
+    def _assign(self, target: ast.expr, value: ast.expr, place: ast.AST, out: Statements) -> None:
+        if isinstance(target, (ast.Tuple, ast.List)):
+            if not isinstance(value, (ast.Tuple, ast.List)) or len(value.elts) != len(target.elts):
+                raise Refused(place, "several targets for one value", "write as many values: a, b = x, y")
+            # All values are there before the first target has its own.
+            values = [self.named(self.value(part, out), out) for part in value.elts]
+            for part, one in zip(target.elts, values):
+                self._assign(part, one, place, out)
+            return
+        if isinstance(target, ast.Name):
+            shape = self.shapes.of(target)
+            if shape != ONE:
+                if isinstance(value, ast.Name) and self.shapes.of(value) == shape and " " not in value.id:
+                    raise Refused(value, f"a second name for a {shape}", f"copy it: {value.id}.copy()")
+                self.collect(target.id, shape, value, out)
+                return
+            out.append(at(ast.Assign([target], self.row_or_value(value, out)), place))
+            return
+        if isinstance(target, ast.Subscript) and self.shapes.of(target.value) in (DICT, LIST):
+            name = self.collection(target.value, out)
+            if self.shapes.of(target.value) == DICT:
+                made = self.named(self.value(value, out), out)
+                self.put(name, self.value(target.slice, out), made, place, out)
+                return
+            self.refuse_parameter(name, place)
+            made = self.named(self.value(value, out), out)
+            index = self.place_in(load(name, place), target.slice, out, "list assignment index out of range")
+            out.append(at(SetElement(list=load(name, place), place=index, value=made), place))
+            return
+        if isinstance(target, ast.Attribute):
+            target = at(ast.Attribute(self.row(target.value, out), target.attr, target.ctx), target)
+        out.append(at(ast.Assign([target], self.value(value, out)), place))
+
+    def _do_AugAssign(self, node: ast.AugAssign, out: Statements) -> None:
+        target = node.target
+        shape = self.shapes.of(target)
+        if isinstance(target, ast.Name) and shape != ONE:
+            if isinstance(node.op, {LIST: ast.Add, SET: ast.BitOr}.get(shape, ast.MatMult)):
+                self.refuse_parameter(target.id, node)
+                self.extend(target.id, shape, node.value, node, out)
+                return
+            raise Refused(node, f"this operator on a {shape}", "use append, add or a loop")
+        if isinstance(target, ast.Subscript) and self.shapes.of(target.value) != ONE:
+            key = self.named(self.value(target.slice, out), out)
+            before = at(ast.Subscript(target.value, key, ast.Load()), target)
+            after = at(ast.BinOp(before, node.op, node.value), node)
+            self._assign(at(ast.Subscript(target.value, key, ast.Store()), target), after, node, out)
+            return
+        if isinstance(target, ast.Attribute):
+            target = at(ast.Attribute(self.row(target.value, out), target.attr, target.ctx), target)
+        out.append(at(ast.AugAssign(target, node.op, self.value(node.value, out)), node))
+
+    def _do_If(self, node: ast.If, out: Statements) -> None:
+        test = self.value(node.test, out, truth=True)
+        out.append(at(ast.If(test, self.block(node.body), self.block(node.orelse)), node))
+
+    def _do_While(self, node: ast.While, out: Statements) -> None:
+        body, otherwise = self._else_of(node, out)
+        before: Statements = []
+        test = self.value(node.test, before, truth=True)
+        if before:
+            # What the condition needs is done each time.
+            leave = when(negated(test, test), [at(ast.Break(), node)], [], node)
+            body, test = [*before, leave, *body], constant(True, node.test)
+        out.append(at(ast.While(test, body, []), node))
+        out.extend(otherwise)
+
+    def _else_of(self, node: ast.For | ast.While, out: Statements) -> tuple[Statements, Statements]:
+        """A loop's body, and what stands behind it for its ``else``."""
+        if not node.orelse:
+            return self.block(node.body), []
+        ended = self.shapes.new("ended")
+        out.append(store(ended, constant(True, node), node))
+        body = [_Breaks(ended).visit(copy.deepcopy(statement)) for statement in node.body]
+        flat = [made for one in body for made in (one if isinstance(one, list) else [one])]
+        otherwise: Statements = [when(load(ended, node), self.block(node.orelse), [], node)]
+        # What is assigned before each `break` and in `else` has a value behind the loop.
+        names = _assigned(node.orelse)
+        for before in _before_breaks(node.body):
+            names &= _assigned(before)
+        otherwise.extend(at(Declared(name=name), node) for name in sorted(names))
+        return self.block(flat), otherwise
+
+    def _do_For(self, node: ast.For, out: Statements) -> None:
+        before: Statements = []
+        body, otherwise = self._else_of(node, before)
+        out.extend(before)
+        self.loop_over(node.target, node.iter, body, node, out)
+        out.extend(otherwise)
+
+    def _do_Return(self, node: ast.Return, out: Statements) -> None:
+        value = node.value
+        if isinstance(value, ast.Tuple):
+            value = at(ast.Tuple(self.sequence(value.elts, out), ast.Load()), node)
+        elif value is not None:
+            shape = self.shapes.of(value)
+            if shape in (DICT, SET):
+                raise Refused(node, f"a {shape} as the result", "return a list: sorted(...)")
+            value = load(self.list_of(value, out), node) if shape == LIST else self.value(value, out)
+        out.append(at(ast.Return(value), node))
+
+    def _do_Delete(self, node: ast.Delete, out: Statements) -> None:
+        for target in node.targets:
+            if isinstance(target, ast.Subscript) and self.shapes.of(target.value) == DICT:
+                key = self.named(self.value(target.slice, out), out)
+                self.remove(self.collection(target.value, out), key, node, out)
+            else:
+                out.append(at(ast.Delete([self.row(target, out)]), node))
+
+    def _do_Raise(self, node: ast.Raise, out: Statements) -> None:
+        if node.exc is None:
+            raise Refused(node, "raise without an exception", 'write raise ValueError("...")')
+        kind = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        arguments = node.exc.args if isinstance(node.exc, ast.Call) else []
+        if len(arguments) > 1 or (isinstance(node.exc, ast.Call) and node.exc.keywords):
+            raise Refused(node, "an exception of several arguments", "give it one text")
+        message = self.value(arguments[0], out) if arguments else at(ast.Constant(""), node)
+        # One without a text is another than one with an empty text.
+        bare = "" if arguments else BARE
+        out.append(at(Raised(kind=bare + ast.unparse(kind), message=message), node))
+
+    def _do_Assert(self, node: ast.Assert, out: Statements) -> None:
+        message = node.msg or at(ast.Constant(""), node)
+        fails = at(ast.UnaryOp(ast.Not(), self.value(node.test, out, truth=True)), node)
+        inner: Statements = []
+        kind = "AssertionError" if node.msg else BARE + "AssertionError"
+        raised = at(Raised(kind=kind, message=self.value(message, inner)), node)
+        out.append(at(ast.If(fails, [*inner, raised], []), node))
+
+    def _do_Try(self, node: ast.Try, out: Statements) -> None:
+        """A row that may not be there is asked for before."""
+        instead = "test for the case before: `if key in db.table`, `row = db.table.get(key)`"
+        if node.finalbody or len(node.handlers) != 1 or len(node.body) != 1:
+            raise Refused(node, "try of this form", instead)
+        handler, statement = node.handlers[0], node.body[0]
+        caught = ast.unparse(handler.type) if handler.type is not None else ""
+        is_of_rows = caught in ("KeyError", "the package.RowNotFound", "RowNotFound")
+        if not (
+            is_of_rows
+            and handler.name is None
+            and isinstance(statement, ast.Assign)
+            and isinstance(statement.value, ast.Subscript)
+            and isinstance(statement.targets[0], ast.Name)
+            and self.shapes.of(statement.value.value) == ONE
+        ):
+            raise Refused(node, "try of this form", instead)
+        table = at(ast.Attribute(statement.value.value, "get", ast.Load()), statement)
+        keys = statement.value.slice
+        got = at(ast.Call(table, [keys], []), statement)
+        self._assign(statement.targets[0], got, statement, out)
+        missing = compare(load(statement.targets[0].id, node), ast.Is(), constant(None, node), node)
+        out.append(when(missing, self.block(handler.body), self.block(node.orelse), node))
+
+    def _do_Match(self, node: Any, out: Statements) -> None:
+        subject = self.named(self.value(node.subject, out), out)
+        rest: Statements = []
+        for case in reversed(node.cases):
+            test = self._matches(case.pattern, subject)
+            if case.guard is not None:
+                test = at(ast.BoolOp(ast.And(), [test, case.guard]), case.guard)
+            if isinstance(test, ast.Constant) and test.value is True:
+                rest = list(case.body)
+            else:
+                rest = [at(ast.If(test, case.body, rest), case.pattern)]
+        out.extend(self.block(rest))
+
+    def _matches(self, pattern: Any, subject: ast.expr) -> ast.expr:
+        kind = type(pattern).__name__
+        if kind == "MatchValue":
+            return at(ast.Compare(subject, [ast.Eq()], [pattern.value]), pattern)
+        if kind == "MatchSingleton":
+            return at(ast.Compare(subject, [ast.Is()], [at(ast.Constant(pattern.value), pattern)]), pattern)
+        if kind == "MatchOr":
+            return at(ast.BoolOp(ast.Or(), [self._matches(one, subject) for one in pattern.patterns]), pattern)
+        if kind == "MatchAs" and pattern.pattern is None and pattern.name is None:
+            return at(ast.Constant(True), pattern)
+        raise Refused(pattern, "this pattern", "match literals and _")
+
+
+def _assigned(statements: Sequence[ast.stmt]) -> set[str]:
+    """Names that statements assign, one after the other."""
+    assigned = [target for one in statements if isinstance(one, ast.Assign) for target in one.targets]
+    return {target.id for target in assigned if isinstance(target, ast.Name)}
+
+
+def _before_breaks(statements: Sequence[ast.stmt]) -> list[Sequence[ast.stmt]]:
+    """What stands before each ``break`` of a loop, in its block."""
+    found: list[Sequence[ast.stmt]] = []
+    for number, statement in enumerate(statements):
+        if isinstance(statement, ast.Break):
+            found.append(statements[:number])
+        elif isinstance(statement, ast.If):
+            found.extend(_before_breaks(statement.body) + _before_breaks(statement.orelse))
+    return found
+
+
+class _Breaks(ast.NodeTransformer):
+    """Notes that a loop was left before its end."""
+
+    def __init__(self, ended: str) -> None:
+        self._ended = ended
+
+    def visit_Break(self, node: ast.Break) -> list[ast.stmt]:
+        return [store(self._ended, constant(False, node), node), node]
+
+    def visit_For(self, node: ast.For) -> ast.For:
+        return node
+
+    def visit_While(self, node: ast.While) -> ast.While:
+        return node

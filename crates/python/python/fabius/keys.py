@@ -1,0 +1,70 @@
+"""Calls that do nothing the second time: a transaction bears a key, and the database remembers what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from .errors import ProgrammingError
+
+__all__ = ["Key", "idempotent", "take"]
+
+
+class Key:
+    """The key of the next transaction."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.is_taken = False
+
+
+_current: ContextVar[Key | None] = ContextVar("fabius_key", default=None)
+
+
+@contextmanager
+def idempotent(key: str) -> Iterator[None]:
+    """The transaction in the block bears a key: however often it is sent under it, it happens once.
+
+    >>> import fabius
+    >>> db = fabius.open()
+    >>> db.script("create table stock (item int primary key, qty int); insert into stock values (5, 10)")
+    >>> @db.transaction
+    ... def reserve(item: int, n: int) -> int:
+    ...     row = db.stock[item]
+    ...     row.qty -= n
+    ...     return row.qty
+    >>> for attempt in range(3):
+    ...     with fabius.idempotent("order 17"):
+    ...         print(reserve(5, 1))
+    9
+    9
+    9
+    >>> db.outcome("order 17")
+    'committed'
+    >>> db.close()
+
+    A key is of one transaction: a second one in the block raises ``ProgrammingError``. A function that runs in the
+    client's process (``fabius.side``) does its work again under a key that is known, and what it wrote is dropped.
+    """
+    if not key:
+        raise ProgrammingError("a key has at least one character")
+    token = _current.set(Key(key))
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def take() -> str | None:
+    """The key of the transaction that begins, if it bears one.
+
+    Raises ``ProgrammingError`` if another has had it.
+    """
+    key = _current.get()
+    if key is None:
+        return None
+    if key.is_taken:
+        raise ProgrammingError(f"the key {key.text!r} is of one transaction, and another began in its block")
+    key.is_taken = True
+    return key.text

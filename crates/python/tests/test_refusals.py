@@ -1,0 +1,166 @@
+"""What a program cannot do is refused when the function is defined: with its place, and what to write instead."""
+
+import unittest
+
+import fabius
+from fabius.compilation import CompilationError
+from shop import ROWS, SCHEMA, defined
+
+
+class Refusals(unittest.TestCase):
+    """Each has the place, what is refused, and what to write instead."""
+
+    def setUp(self):
+        self.db = fabius.open(durability="none")
+        self.addCleanup(self.db.close)
+        self.db.script(SCHEMA + ROWS)
+
+    CASES = [
+        ("return [1, 'x']", "str in a list of int", "convert it"),
+        ("x = [1]\n    y = x", "a second name for a list", "copy it: x.copy()"),
+        ("x = [1]\n    for y in x:\n        x.append(y)", "a loop over a list that grows in it", "a copy"),
+        ("x = [1]\n    x[0:1] = [2]", "a change of a part of a list", "one by one"),
+        ("x = sorted([a], key=abs)", "sorted with a key", "what is compared"),
+        ("x = max([a], key=abs)", "max with a key", "write the loop out"),
+        ("x = {**{'a': 1}}", "a dictionary in another (**)", "one by one"),
+        ("return {1: 2}", "a dict as the result", "return a list"),
+        ("x = (1, 2)", "a tuple with a name", "a, b = x, y"),
+        ("x, y = a", "several targets for one value", "a, b = x, y"),
+        ("x = lambda: 1", "a definition", "outside of the transaction"),
+        ("import os", "import", "outside of the transaction"),
+        ("try:\n        a = 1\n    except ValueError:\n        pass", "try of this form", "db.table.get(key)"),
+        ("with open('x') as g:\n        pass", "with", "outside of the transaction"),
+        ("raise a", "raise of anything but a class of exceptions", "ValueError"),
+        ("raise ValueError(a, 2)", "an exception of several arguments", "one text"),
+        ("x = a ** 2", "powers", "multiply"),
+        ("x = a & 1", "operators on bits", "arithmetic"),
+        ("x = a / 2", "/ of int", "//"),
+        ("x = a + 'x'", "int + str", "convert"),
+        ("x = a == 'x'", "int == str", "convert"),
+        ("y = [1]\n    x = 'x' in y", "str in list[int]", "an element of a list"),
+        ("x = unknown", "unknown, which is none of its names", "as an argument"),
+        ("if a:\n        x = 1\n    y = x", "x where it may not have a value yet", "give it one before"),
+        ("x = 1\n    x = 'a'", "a name that is int and str", "two names"),
+        ("x = db.stock[a]\n    x = 1", "a name that is a row and a value", "two names"),
+        ("row = db.stock[a]\n    x = a > 1 and row.note > 'x'", "> of what may be None", "if x is None"),
+        ("row = db.stock.get(a)\n    x = row.qty", "row where it may be None", "if row is None"),
+        ("row = db.stock[a]\n    row.item = 3", "a change of a key", "insert another"),
+        ("row = db.stock['x']", "str for stock.item, which is int", "convert it"),
+        ("x = db.execute(f'select {a}').scalar()", "a statement that is put together", "%s for each value"),
+        ("x = db.execute('select %s', (1, 2)).scalar()", "this statement", "a value for each"),
+        ("x = db.execute('select 1 as a, 2 as b').scalar()", "scalar of several columns", "one()"),
+        ("x = input()", "a call of this", "abs, len, str"),
+        ("x = print(a)", "print within an expression", "a line of its own"),
+        ("print(a, file=None)", "print with file", "standard output"),
+        ("for i in range(a):\n        x = random.random()", "random.random() in a loop", "before the loop"),
+        ("x = random.randint(1, a * 2)\n    y = random.randint(1, x)", "whose arguments are computed", "known"),
+        ("x = f'{a:5}'", "a value in an f-string with a format", "where the result is used"),
+        ("x = 99999999999999999999", "an int of more than 64 bits", "Decimal"),
+        ("x = b'x'", "a literal of class bytes", "as an argument"),
+        ("x = a is 1", "is of anything but None", "=="),
+        ("for i in range(0, 9, a):\n        pass", "a range whose step is not a literal", "write the step out"),
+        (
+            "row = db.stock[a]\n    for row in db.stock:\n        a += 1\n    x = row.qty",
+            "row where it may not",
+            "before",
+        ),
+        ("x = (a and 'x')", "and or or whose value is no bool", "if x else y"),
+        ("global g\n    g = a", "global g, which is no bool, int, str or Decimal now", "give it a value"),
+        ("match a:\n        case [x]:\n            pass", "this pattern", "match literals"),
+        ("f(a)", "f calls itself", "write a loop"),
+        ("x = sorted('a,b'.split(','))", "a collection of this", "in a loop"),
+        ("yield a", "yield", "return what is wanted"),
+    ]
+
+    def test_what_cannot_be(self):
+        for body, what, instead in self.CASES:
+            with self.subTest(body=body):
+                source = f"def f(a: int):\n    {body}\n"
+                with self.assertRaises(CompilationError) as raised:
+                    self.db.transaction(defined(source, self.db))
+                said = str(raised.exception)
+                self.assertIn(what, said)
+                self.assertIn(instead, said)
+                self.assertRegex(said, r"^<generated \d+>:\d+: ")
+                self.assertIn("^", said) if "calls itself" not in said else None
+
+    def test_what_is_wrong(self):
+        cases = [
+            ("row = db.stock[a]\n    x = row.quantity", "it has item, qty, price, note"),
+            ("db.stock[a].quantity = 1", "it has item, qty, price, note"),
+            ("row = db.line[a]", "the key of line is (cart, n), but 1 values are given"),
+            ("for row in db.stock.where(quantity=1):\n        pass", "it has item, qty, price, note"),
+        ]
+        for body, message in cases:
+            with self.subTest(body=body):
+                with self.assertRaises(CompilationError) as raised:
+                    self.db.transaction(defined(f"def f(a: int):\n    {body}\n", self.db))
+                self.assertIn(message, str(raised.exception))
+
+    def test_tables_may_be_made_later(self):
+        function = self.db.transaction(defined("def f(a: int) -> int:\n    return db.later[a].n\n", self.db))
+        with self.assertRaises(CompilationError) as raised:
+            function(1)
+        self.assertEqual(raised.exception.sqlstate, "42P01")
+        self.db.script("create table later (id int primary key, n int not null); insert into later values (1, 5)")
+        self.assertEqual(function(1), 5)
+
+    def test_annotations(self):
+        for header, message in (
+            ("a", "needs an annotation"),
+            ("a: list", "needs an annotation"),
+            ("*a: int", "takes several values"),
+        ):
+            with self.subTest(header=header), self.assertRaises(CompilationError) as raised:
+                self.db.transaction(defined(f"def f({header}):\n    pass\n", self.db))
+            self.assertIn(message, str(raised.exception))
+        with self.assertRaises(CompilationError) as raised:
+            self.db.transaction(defined("def f(a: int):\n    return a\n", self.db))
+        self.assertIn("not annotated", str(raised.exception))
+
+    def test_arguments_of_another_class(self):
+        function = self.db.transaction(defined("def f(a: int) -> int:\n    return a\n", self.db))
+        for wrong in ("x", None, 1.0, True):
+            with self.assertRaises(TypeError):
+                function(wrong)
+        with self.assertRaises(OverflowError):
+            function(2**63)
+        with self.assertRaises(TypeError):
+            function()
+        self.assertEqual(function(a=5), 5)
+
+    def test_names_that_mean_something_else(self):
+        with fabius.open() as other, self.assertRaises(CompilationError):
+            # `db` is another database than the one that the function is a transaction of.
+            function = defined("def f(a: int):\n    db.stock[a].qty += 1\n", self.db)
+            other.script(SCHEMA)
+            other.transaction(function)
+        for source in (
+            "def f(len: int) -> int:\n    return len\n",
+            "def f(a: int) -> int:\n    max = a\n    return max\n",
+        ):
+            with self.assertRaises(CompilationError) as raised:
+                self.db.transaction(defined(source, self.db))
+            self.assertIn("give it another name", str(raised.exception))
+
+    def test_no_source(self):
+        names = {}
+        exec("def f(a: int) -> int:\n    return a\n", names)
+        with self.assertRaises(CompilationError) as raised:
+            self.db.transaction(names["f"])
+        self.assertIn("source", str(raised.exception))
+
+    def test_it_is_explained(self):
+        source = "def f(a: int) -> int:\n    db.stock[a].qty += 1\n    return 1\n"
+        function = self.db.transaction(defined(source, self.db))
+        self.assertIn("stock", function.explain())
+        self.assertIn("Phase:", function.explain())
+
+    def test_versions_run_side_by_side(self):
+        one = self.db.transaction(defined("def f(a: int) -> int:\n    return a + 1\n", self.db))
+        other = self.db.transaction(defined("def f(a: int) -> int:\n    return a + 2\n", self.db))
+        self.assertEqual((one(1), other(1)), (2, 3))
+
+
+if __name__ == "__main__":
+    unittest.main()

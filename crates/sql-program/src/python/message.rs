@@ -1,0 +1,91 @@
+//! What callers are told: texts, and exceptions that end the transaction.
+
+use super::lowering::Lowering;
+use super::value::{self, Class, Value, cast, text};
+use fabius_program::syntax::diagnostic::Span;
+use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_syntax::part;
+use fabius_sql_syntax::plpgsql::tree::{
+    Expression as Written, Level, Raise, RaiseOption, Statement as Done, StatementKind as Kind,
+};
+use fabius_sql_syntax::python::tree::Expression;
+use fabius_value::Result;
+use sqlparser::ast::{self, Expr};
+
+/// The SQLSTATE of an exception that a function raises; the detail has its class.
+pub const RAISED: &str = "PY000";
+
+/// The SQLSTATE of a global's new value.
+const ASSIGNED: &str = "PY002";
+
+impl Lowering<'_> {
+    /// A text for the caller.
+    pub(super) fn say(&mut self, state: &str, value: &Expression) -> Result<Kind> {
+        let span = value.span;
+        let value = self.value(value)?;
+        let shown = self.shown(value)?;
+        Ok(self.notice(state, shown, span))
+    }
+
+    fn notice(&self, state: &str, message: Expr, span: Span) -> Kind {
+        let state = (RaiseOption::State, self.written(text(state), span));
+        self.raising(Level::Notice(Some("NOTICE")), message, vec![state], span)
+    }
+
+    /// `raise kind(message)`
+    pub(super) fn raise(&mut self, kind: &str, message: &Expression, span: Span) -> Result<Kind> {
+        let message = self.value(message)?;
+        let message = self.shown(message)?;
+        let state = (RaiseOption::State, self.written(text(RAISED), span));
+        let options = vec![state, self.place_of(kind, span)];
+        Ok(self.raising(Level::Exception, message, options, span))
+    }
+
+    /// Where an exception is raised, and of which class it is.
+    pub(super) fn place_of(&self, kind: &str, span: Span) -> (RaiseOption, Written) {
+        let place = text(&format!("{kind}\n{}", self.line(span)));
+        (RaiseOption::Detail, self.written(place, span))
+    }
+
+    pub(super) fn raising(
+        &self,
+        level: Level,
+        message: Expr,
+        options: Vec<(RaiseOption, Written)>,
+        span: Span,
+    ) -> Kind {
+        Kind::Raise(Raise {
+            level,
+            state: None,
+            condition: None,
+            format: Some(vec![String::new(), String::new()]),
+            arguments: vec![self.written(message, span)],
+            options,
+        })
+    }
+
+    /// Tells callers what names have become that they get back.
+    pub(super) fn give_back(&mut self, span: Span, done: &mut Vec<Done>) -> Result<()> {
+        for name in self.function.given_back.clone() {
+            let value = self.name(&name, span)?;
+            let is_nullable = value.is_nullable;
+            let shown = self.given(value)?;
+            let begin = text(&format!("{name}="));
+            let all = part::binary(begin, ast::BinaryOperator::StringConcat, value::nested(shown));
+            let all = match is_nullable {
+                true => value::function("coalesce", vec![all, text(&name)]),
+                false => all,
+            };
+            done.push(Done { kind: self.notice(ASSIGNED, all, span), span });
+        }
+        Ok(())
+    }
+
+    /// A value as a text that Python reads.
+    fn given(&self, value: Value) -> Result<Expr> {
+        match value.class {
+            Class::Decimal => cast(value.tree, &SqlType::Text),
+            _ => self.shown(Value { is_nullable: false, ..value }),
+        }
+    }
+}
