@@ -1,11 +1,10 @@
 //! A cluster whose nodes are processes of this machine, and what can be done to them.
 
 use crate::link::Link;
-use crate::server_process::{ServerProcess, free_port};
+use crate::server_process::{ServerProcess, command_of, free_port};
 use crate::temporary::TemporaryDirectory;
 use fabius::{Member, Result, identity, init_member};
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 /// A cluster of `fabius serve` processes; they end when it is dropped.
@@ -62,7 +61,7 @@ impl ClusterProcess {
             let data = directory.path().join("data");
             init_member(&data, from as u64 + 1, (0..count).map(member).collect(), id)?;
             let port = free_port()?;
-            let mut command = Command::new(program);
+            let mut command = command_of(program);
             command.arg("serve").arg(&data).args(["--listen", &format!("127.0.0.1:{port}"), "--http", "off"]);
             command.args(arguments);
             nodes.push(ServerProcess::spawn("fabius", command, port, "fabius", directory)?);

@@ -3,11 +3,13 @@
 use crate::temporary::TemporaryDirectory;
 use fabius::{Error, Result, SqlState};
 use parking_lot::Mutex;
+use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// How long a server may take until it takes connections.
@@ -27,6 +29,23 @@ const LOG: &str = "server.log";
 
 /// All that run.
 static RUNNING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+
+/// What an interpreter that is this program is given first, so that it is Fabius.
+static INTERPRETED: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// Says that this program is an interpreter, which is Fabius with these arguments before all others.
+pub fn is_interpreted(arguments: Vec<OsString>) {
+    let _ = INTERPRETED.set(arguments);
+}
+
+/// The command that is Fabius by a program, to which its arguments are added.
+pub fn command_of(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    if ServerProcess::this_program().is_ok_and(|own| own == program) {
+        command.args(INTERPRETED.get().into_iter().flatten());
+    }
+    command
+}
 
 /// A server that runs.
 pub struct ServerProcess {
@@ -61,7 +80,7 @@ impl ServerProcess {
     pub fn fabius(program: &Path, parent: Option<&Path>, arguments: &[&str]) -> Result<ServerProcess> {
         let directory = TemporaryDirectory::new(parent)?;
         let port = free_port()?;
-        let mut command = Command::new(program);
+        let mut command = command_of(program);
         command.arg("serve").arg(directory.path().join("data"));
         command.args(["--listen", &format!("127.0.0.1:{port}"), "--http", "off"]).args(arguments);
         let mut server = ServerProcess::start("fabius", command, port, "fabius", directory)?;

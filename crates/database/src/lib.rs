@@ -42,6 +42,7 @@
 mod call;
 mod checkpoints;
 mod database;
+mod each;
 mod history;
 pub mod identity;
 mod keyed;

@@ -385,7 +385,7 @@ impl Database {
 
     /// Returns when a batch is complete that may have been held back; whoever admits it runs it. It is taken
     /// back after the timeout, and when the future is dropped, if it is still held back.
-    async fn admitted(&self, batch: &Arc<Batch>, timeout: Option<Duration>) {
+    pub(crate) async fn admitted(&self, batch: &Arc<Batch>, timeout: Option<Duration>) {
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
         let waiting = HeldBack { database: self, batch };
         let mut is_set = false;

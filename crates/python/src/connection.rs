@@ -6,7 +6,7 @@ use super::simulated::writing_the_log;
 use super::waiting::wait;
 use super::writing::Parameter;
 use fabius::Database;
-use fabius_sql::connection::{Connection as Session, Response, SqlDatabase, TransactionStatus};
+use fabius_sql::connection::{Connection as Session, Notice, Response, SqlDatabase, TransactionStatus};
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_meaning::text_format::TextStyle;
@@ -105,6 +105,55 @@ async fn answer(session: &mut Session, text: &str, parameters: Vec<Parameter>) -
     }
 }
 
+/// What a call gave: its first row, and what it said.
+struct Called {
+    types: Vec<SqlType>,
+    row: Option<Vec<Value>>,
+    notices: Vec<Notice>,
+    style: TextStyle,
+}
+
+/// Runs one statement several times.
+async fn answer_each(
+    session: &mut Session,
+    text: &str,
+    calls: Vec<Vec<Parameter>>,
+) -> Result<Vec<Result<Called>>> {
+    let types = |call: &Vec<Parameter>| call.iter().map(|parameter| parameter.sql_type.clone()).collect();
+    let types: Vec<SqlType> = calls.first().map(types).unwrap_or_default();
+    let prepared = session.prepare(text, &types).await?;
+    let style = session.text_style();
+    let values = |call: Vec<Parameter>| -> Result<Vec<Value>> {
+        let pairs = call.into_iter().zip(&prepared.parameters);
+        pairs.map(|(parameter, wanted)| parameter.value(wanted, &style)).collect()
+    };
+    let calls = calls.into_iter().map(values).collect::<Result<Vec<_>>>()?;
+    let mut called = Vec::with_capacity(calls.len());
+    for answer in session.execute_each(&prepared, &calls).await {
+        called.push(match answer {
+            Err(error) => Err(error),
+            Ok((response, notices)) => {
+                let (mut types, mut row) = (Vec::new(), None);
+                if let Response::Rows { columns, mut rows, .. } = response {
+                    types = columns.iter().map(|column| column.sql_type.clone()).collect();
+                    row = rows.try_next().await?;
+                }
+                Ok(Called { types, row, notices, style: style.clone() })
+            }
+        });
+    }
+    Ok(called)
+}
+
+/// Notices as Python has them: severity, SQLSTATE and message of each.
+fn told_notices<'py>(py: Python<'py>, notices: &[Notice]) -> PyResult<Bound<'py, PyList>> {
+    let told = notices.iter().map(|notice| {
+        let state = notice.error.state().as_str().to_string();
+        PyTuple::new(py, [notice.severity, state.as_str(), notice.error.message()])
+    });
+    PyList::new(py, told.collect::<PyResult<Vec<_>>>()?)
+}
+
 /// A column as Python is told of it: its name, its type's name and the type's number.
 type Told = (String, String, u32);
 
@@ -129,6 +178,28 @@ impl Connection {
         Ok((answer.tag, Some(columns.iter().map(told).collect()), Some(PyList::new(py, rows)?.unbind())))
     }
 
+    /// Runs a statement once for each list of parameters, each as a transaction of its own: for each its first row, or
+    /// `None`, and the notices, or else an exception.
+    fn execute_each(&self, py: Python<'_>, text: &str, calls: Vec<Bound<'_, PyAny>>) -> PyResult<Py<PyList>> {
+        let read = |parameters: &Bound<'_, PyAny>| {
+            parameters.try_iter()?.map(|parameter| Parameter::of(&parameter?)).collect::<PyResult<Vec<_>>>()
+        };
+        let calls = calls.iter().map(read).collect::<PyResult<Vec<_>>>()?;
+        let answers = self.run(py, async |session| answer_each(session, text, calls).await)?;
+        let given = PyList::empty(py);
+        for answer in answers {
+            match answer {
+                Err(error) => given.append(raised(py, &error).into_value(py))?,
+                Ok(Called { types, row, notices, style }) => {
+                    let reading = Reading { types: &types, style: &style };
+                    let row = row.map(|row| reading.row(py, &row)).transpose()?;
+                    given.append((row, told_notices(py, &notices)?))?;
+                }
+            }
+        }
+        Ok(given.unbind())
+    }
+
     /// Divides a text into its statements.
     fn split(&self, py: Python<'_>, text: &str) -> PyResult<Vec<String>> {
         let ranges = self.run(py, async |session| session.split(text).await)?;
@@ -148,11 +219,7 @@ impl Connection {
     /// Notices since the last time: severity, SQLSTATE and message of each.
     fn notices(&self, py: Python<'_>) -> PyResult<Py<PyList>> {
         let notices = self.with(py, Session::take_notices)?;
-        let told = notices.iter().map(|notice| {
-            let state = notice.error.state().as_str().to_string();
-            PyTuple::new(py, [notice.severity, state.as_str(), notice.error.message()])
-        });
-        Ok(PyList::new(py, told.collect::<PyResult<Vec<_>>>()?)?.unbind())
+        Ok(told_notices(py, &notices)?.unbind())
     }
 
     /// Ends the session; an open transaction is rolled back. Once more, nothing happens.

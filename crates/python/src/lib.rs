@@ -7,6 +7,7 @@
 //! | `reading`, `writing` | values of SQL as Python's; Python's as parameters |
 //! | `classes` | classes of Python's library that values become |
 //! | `failure` | errors as exceptions |
+//! | `program` | the program `fabius` |
 //! | `simulated` | a simulated disk, and databases on it |
 //! | `waiting` | work that Python waits for: without the interpreter's lock, and until Ctrl-C |
 //!
@@ -16,6 +17,7 @@ mod classes;
 mod connection;
 mod database;
 mod failure;
+mod program;
 mod reading;
 mod simulated;
 mod waiting;
@@ -28,6 +30,8 @@ mod _fabius {
     use super::connection::Connection;
     #[pymodule_export]
     use super::database::Database;
+    #[pymodule_export]
+    use super::program::main;
     #[pymodule_export]
     use super::simulated::SimulatedDisk;
     #[pymodule_export]

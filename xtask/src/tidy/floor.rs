@@ -1,7 +1,9 @@
 //! Crates stand on floors, and a crate uses crates of lower floors only.
 //!
 //! ```text
-//! 12 cli  bench  fuzz  python
+//! 14 python
+//! 13 cli
+//! 12 bench  fuzz
 //! 11 server
 //! 10 sql
 //! 9  sql-program  sql-query
@@ -41,10 +43,10 @@ const FLOORS: &[(&str, u8)] = &[
     ("sql-query", 9),
     ("sql", 10),
     ("server", 11),
-    ("cli", 12),
     ("bench", 12),
     ("fuzz", 12),
-    ("python", 12),
+    ("cli", 13),
+    ("python", 14),
 ];
 
 /// The floor of every crate whose folder begins with `engine-`.

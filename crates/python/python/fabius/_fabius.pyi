@@ -4,6 +4,8 @@ from typing import Any
 
 __version__: str
 
+def main(arguments: Sequence[str], interpreter: Sequence[str]) -> int: ...
+
 class Database:
     @staticmethod
     def open(
@@ -28,6 +30,9 @@ class Connection:
     def execute(
         self, text: str, parameters: Sequence[Any]
     ) -> tuple[str, list[tuple[str, str, int]] | None, list[tuple[Any, ...]] | None]: ...
+    def execute_each(
+        self, text: str, calls: Sequence[Sequence[Any]]
+    ) -> list[tuple[tuple[Any, ...] | None, list[tuple[str, str, str]]] | Exception]: ...
     def split(self, text: str) -> list[str]: ...
     @property
     def status(self) -> str: ...

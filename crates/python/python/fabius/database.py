@@ -15,8 +15,10 @@ from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, cast, overload
 
 from . import _fabius, dbapi, keys, transactions
-from .errors import ProgrammingError
-from .parameters import Parameters
+from .compilation import Compiled
+from .errors import Error, ProgrammingError
+from .parameters import Parameters, numbered
+from .pipeline import Pipeline
 from .remote import Server
 from .tables import Shape, Table
 from .transactions import OutsideTransaction, Run, Side, Transaction
@@ -157,6 +159,7 @@ class Database:
         self._native = native
         self._lock = threading.Lock()
         self._executor: ThreadPoolExecutor | None = None
+        self._pipeline: Pipeline | None = None
         self._functions: dict[Callable[..., Any], Transaction[Any, Any]] = {}
         self._idle: list[dbapi.Connection] = []
         self._shapes: tuple[int, dict[str, Shape]] = (0, {})
@@ -247,9 +250,39 @@ class Database:
         return self._transaction(function)(*args, **kwargs)
 
     def submit(self, function: Callable[..., R], *args: Any, **kwargs: Any) -> Future[R]:
-        """Hands a call of a function in as a transaction, and does not wait for it: several are under way at a time,
-        in no order among themselves."""
-        return self._apart(self._transaction(function), *args, **kwargs)
+        """Hands a call of a function in as a transaction, and does not wait for it: many are under way at a time.
+
+        Calls of programs in this process are run in the order in which one thread hands them in.
+        """
+        transaction = self._transaction(function)
+        if isinstance(self._native, Server) or transaction.is_in_client() or not keys.is_free():
+            return self._apart(transaction, *args, **kwargs)
+        program = transaction.program()
+        try:
+            values = program.arguments(args, kwargs)
+        except Exception as error:
+            failed: Future[R] = Future()
+            failed.set_exception(error)
+            return failed
+        pipeline = self._pipeline
+        if pipeline is None:
+            with self._lock:
+                pipeline = self._pipeline = self._pipeline or Pipeline(self._native.connect())
+        return pipeline.submit(program, values)
+
+    def call(self, program: Compiled, args: Any, kwargs: Any) -> Any:
+        """Calls a program, as a part of the transaction that this thread is in, or else as one of its own."""
+        values = program.arguments(args, kwargs)
+        run = transactions.current(self)
+        if run is not None or isinstance(self._native, Server) or not keys.is_free():
+            try:
+                result = (run or self).execute(numbered(program.statement), values)
+            except Error as error:
+                raise program.raised(error) from None
+            return program.answered((tuple(result.one()), [("NOTICE", *said) for said in result.said]))
+        with self._session() as connection:
+            answer = connection._native.execute_each(program.statement, [values])[0]
+        return program.answered(answer)
 
     def _transaction(self, function: Callable[..., R]) -> Transaction[..., R]:
         if isinstance(function, Transaction):
@@ -326,8 +359,11 @@ class Database:
         waited for."""
         with self._lock:
             executor, self._executor = self._executor, None
+            pipeline, self._pipeline = self._pipeline, None
         if executor is not None:
             executor.shutdown()
+        if pipeline is not None:
+            pipeline.close()
         self._native.close()
 
     def __enter__(self) -> Database:

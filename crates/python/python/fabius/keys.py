@@ -68,3 +68,8 @@ def take() -> str | None:
         raise ProgrammingError(f"the key {key.text!r} is of one transaction, and another began in its block")
     key.is_taken = True
     return key.text
+
+
+def is_free() -> bool:
+    """Whether the transaction that begins bears no key."""
+    return _current.get() is None

@@ -51,10 +51,17 @@ def _divided(text: str) -> tuple[str, tuple[str | None, ...]]:
     return "".join(out), tuple(places)
 
 
+class numbered(str):
+    """A statement whose parameters are written ``$1``, ``$2``, ... already."""
+
+
 def bound(text: str, parameters: Parameters | None) -> tuple[str, Sequence[Any]]:
     """A statement and its values as SQL has them. Without parameters the text stays as it is, ``%`` and all."""
     if parameters is None:
         return text, ()
+    if isinstance(text, numbered):
+        assert not isinstance(parameters, Mapping)
+        return text, parameters
     statement, places = _divided(text)
     if isinstance(parameters, Mapping):
         values = []

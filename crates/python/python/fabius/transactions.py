@@ -95,7 +95,7 @@ class Transaction(Generic[P, R]):
         self._side = side
         self._program: Compiled | None = None
         functools.update_wrapper(self, function)
-        if not self._is_in_client():
+        if not self.is_in_client():
             try:
                 self.program()
             except compilation.CompilationError as error:
@@ -103,7 +103,8 @@ class Transaction(Generic[P, R]):
                 if error.sqlstate != "42P01":
                     raise
 
-    def _is_in_client(self) -> bool:
+    def is_in_client(self) -> bool:
+        """Whether it runs in the client's process, as things are now."""
         import fabius
 
         return (self._side or fabius.side) == "client"
@@ -129,15 +130,15 @@ class Transaction(Generic[P, R]):
 
     def explain(self) -> str:
         """What of it runs now, what may wait, and why: the database's own words."""
-        if self._is_in_client():
+        if self.is_in_client():
             raise ProgrammingError("it runs in the client's process: only programs are explained (side='database')")
         rows = self._database.execute(self.program().explained())
         return "\n".join(row[0] for row in rows)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        if self._is_in_client():
+        if self.is_in_client():
             return self.client(*args, **kwargs)
-        return cast(R, self.program().run(self._database, args, kwargs))
+        return cast(R, self._database.call(self.program(), args, kwargs))
 
     async def acall(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Calls it for ``asyncio``: other tasks go on meanwhile."""

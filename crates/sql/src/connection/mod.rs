@@ -7,6 +7,7 @@
 //! | `plan`, `planner` | how a statement runs; how that is found |
 //! | `execute` | who answers which command |
 //! | `run` | programs and queries: arguments in, rows out |
+//! | `each` | calls of one program that are handed in together |
 //! | `result` | rows that come as they are taken, or that are held and counted |
 //! | `numbers` | numbers of sequences for programs that take them as they go |
 //! | `past` | reads of the past: `fabius.as_of` |
@@ -50,6 +51,7 @@ mod bulk;
 mod clock;
 mod cursor;
 mod deferred;
+mod each;
 mod execute;
 mod execution;
 mod explain_options;

@@ -94,7 +94,7 @@ impl Connection {
         }
     }
 
-    fn is_keyed(&self) -> bool {
+    pub(super) fn is_keyed(&self) -> bool {
         self.session.settings.idempotency_key().is_some()
     }
 

@@ -252,7 +252,7 @@ impl Connection {
     }
 
     /// Passes on what functions said: the rows of [`Lowered::notices`](fabius_sql_program::lowered::Lowered::notices).
-    fn say(&mut self, notices: Option<Value>) {
+    pub(super) fn say(&mut self, notices: Option<Value>) {
         let Some(Value::List(notices)) = notices else { return };
         for notice in notices.iter() {
             let text = |at: usize| match notice.get(at) {

@@ -57,6 +57,8 @@ _TYPES: dict[Any, str] = {
     datetime.timedelta: "interval",
 }
 
+_INT_MAX = 2**63 - 1
+
 #: Functions of Python that programs have.
 _BUILTINS = frozenset(
     "abs all any bool dict enumerate float int len list max min print range reversed round set sorted str sum "
@@ -81,6 +83,14 @@ class Kind(NamedTuple):
         """How it is annotated."""
         name = f"list[{self.of.__name__}]" if self.is_list else self.of.__name__
         return f"{name} | None" if self.is_optional else name
+
+    def check(self, name: str, value: Any) -> None:
+        """Raises ``TypeError`` or ``OverflowError`` if a value is not of this kind."""
+        if not self.fits(value):
+            raise TypeError(f"argument {name!r} is annotated {self.name}, but {type(value).__name__} is given")
+        numbers = value if self.is_list else (value,)
+        if self.of is int and not all(-(2**63) <= (number or 0) < 2**63 for number in numbers):
+            raise OverflowError(f"argument {name!r} does not fit in 64 bits")
 
     def fits(self, value: Any) -> bool:
         """Whether a value is of this kind."""
@@ -133,18 +143,15 @@ class Compiled:
         self.is_tuple = is_tuple
         self.name = ""
         self.definition = ""
+        self._statement = ""
+        self._parameters = tuple(signature.parameters)
+        self._has_names = any(one.kind is one.KEYWORD_ONLY for one in signature.parameters.values())
         #: What is computed when it is called.
         self.captures: list[Capture] = []
         #: Globals that it assigns.
         self.assigned: dict[str, type] = {}
         #: Classes of exceptions that it raises, by how they are written.
         self.raises: dict[str, type[BaseException]] = {}
-
-    @property
-    def call(self) -> str:
-        """The statement that calls it."""
-        places = ", ".join(["%s"] * (len(self.kinds) + len(self.captures)))
-        return self._select(places)
 
     def _select(self, arguments: str) -> str:
         return f'select {"* from " if self.is_tuple else ""}"{self.name}"({arguments})'
@@ -156,36 +163,47 @@ class Compiled:
 
     def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
         """The values of its parameters for a call."""
-        bound = self.signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        values = list(bound.arguments.values())
-        for name, value, kind in zip(bound.arguments, values, self.kinds):
-            if not kind.fits(value):
-                raise TypeError(f"argument {name!r} is annotated {kind.name}, but {type(value).__name__} is given")
-            numbers = value if kind.is_list else (value,)
-            if kind.of is int and not all(-(2**63) <= (number or 0) < 2**63 for number in numbers):
-                raise OverflowError(f"argument {name!r} does not fit in 64 bits")
-        return [*values, *(capture.value(bound.arguments) for capture in self.captures)]
+        if kwargs or len(args) != len(self.kinds) or self._has_names:
+            bound = self.signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            args = tuple(bound.arguments.values())
+        for name, value, kind in zip(self._parameters, args, self.kinds):
+            # What most arguments are.
+            if type(value) is int and kind.of is int and not kind.is_list and -_INT_MAX <= value <= _INT_MAX:
+                continue
+            kind.check(name, value)
+        if not self.captures:
+            return list(args)
+        named = dict(zip(self._parameters, args))
+        return [*args, *(capture.value(named) for capture in self.captures)]
 
-    def run(self, database: Database, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """Calls it, and does for the caller what it has said."""
-        values = self.arguments(args, kwargs)
-        try:
-            result = database.execute(self.call, values)
-        except lookup("P0001") as error:
-            raise self._raised(error) from None
-        except lookup("P0002") as error:
-            raise self._raised(error) from None
-        except Error as error:
-            if error.sqlstate != RAISED:
-                raise
-            raise self._raised(error) from None
-        for state, text in result.said:
+    @property
+    def statement(self) -> str:
+        """The statement that calls it, with parameters ``$1``, ``$2``, ..."""
+        if not self._statement:
+            count = len(self.kinds) + len(self.captures)
+            self._statement = self._select(", ".join(f"${number + 1}" for number in range(count)))
+        return self._statement
+
+    def answered(self, answer: Any) -> Any:
+        """What a call gives whose row and notices these are; does for the caller what it has said.
+
+        Raises what ended it.
+        """
+        if isinstance(answer, BaseException):
+            raise self.raised(answer) from None
+        row, notices = answer
+        for _, state, text in notices:
             self._do(state, text)
         if not self.returns:
             return None
-        row = tuple(result.one())
         return row if self.is_tuple else row[0]
+
+    def raised(self, error: BaseException) -> BaseException:
+        """An error of the database as what the function raises."""
+        if isinstance(error, Error) and error.sqlstate in (RAISED, "P0001", "P0002"):
+            return self._raised(error)
+        return error
 
     def _raised(self, error: Error) -> BaseException:
         """An error of the database as the function's own, at its place in the user's file."""

@@ -1,0 +1,110 @@
+"""Ways to call: submitted, awaited, under a key, on either side."""
+
+import asyncio
+import unittest
+
+import fabius
+
+from shop import ROWS, SCHEMA, defined
+
+TAKE = (
+    "def f(item: int, n: int) -> int:\n"
+    "    row = db.stock[item]\n"
+    "    fabius.require(row.qty >= n, f'only {row.qty} left')\n"
+    "    row.qty -= n\n"
+    "    return row.qty\n"
+)
+
+
+class Calls(unittest.TestCase):
+    def setUp(self):
+        self.db = fabius.open(durability="none")
+        self.addCleanup(self.db.close)
+        self.db.script(SCHEMA + ROWS)
+        self.take = self.db.transaction(defined(TAKE, self.db))
+
+    def left(self, item=3):
+        return self.db.execute("select qty from stock where item = %s", (item,)).scalar()
+
+    def test_submitted(self):
+        calls = [self.db.submit(self.take, 3, 1) for _ in range(50)]
+        self.assertEqual(sorted(call.result() for call in calls), list(range(50, 100)))
+        with self.assertRaises(fabius.Aborted):
+            self.db.submit(self.take, 3, 51).result()
+        with self.assertRaises(TypeError):
+            self.db.submit(self.take, "x", 1).result()
+
+    def test_run_takes_any_function(self):
+        function = defined(TAKE, self.db)
+        self.assertEqual(self.db.run(function, 3, n=10), 90)
+        self.assertEqual(self.db.run(self.take, 3, 10), 80)
+
+    def test_awaited(self):
+        async def calls():
+            done = await asyncio.gather(*(self.take.acall(3, 1) for _ in range(20)))
+            rows = await self.db.aexecute("select qty from stock where item = %s", (3,))
+            with self.assertRaises(fabius.Aborted):
+                await self.take.acall(3, 1000)
+            return sorted(done), rows.scalar()
+
+        self.assertEqual(asyncio.run(calls()), (list(range(80, 100)), 80))
+
+    def test_under_a_key(self):
+        for call in (self.take, self.take.client):
+            key = f"key of {call}"
+            before = self.left()
+            for _ in range(3):
+                with fabius.idempotent(key):
+                    call(3, 1)
+            self.assertEqual(self.left(), before - 1)
+            self.assertEqual(self.db.outcome(key), "committed")
+        with fabius.idempotent("submitted"):
+            self.db.submit(self.take, 3, 1).result()
+        self.assertEqual(self.db.outcome("submitted"), "committed")
+        self.assertIsNone(self.db.outcome("another"))
+
+    def test_a_key_is_of_one_transaction(self):
+        with fabius.idempotent("one"):
+            self.take(3, 1)
+            with self.assertRaises(fabius.ProgrammingError):
+                self.take(3, 1)
+        with self.assertRaises(fabius.ProgrammingError), fabius.idempotent(""):
+            pass
+
+    def test_a_key_whose_call_aborted(self):
+        for _ in range(2):
+            with self.assertRaises(fabius.Aborted), fabius.idempotent("too many"):
+                self.take(3, 1000)
+        self.assertEqual(self.db.outcome("too many"), "aborted")
+        self.assertEqual(self.left(), 100)
+
+    def test_the_side_is_chosen(self):
+        self.addCleanup(setattr, fabius, "side", fabius.side)
+        fabius.side = "client"
+        seen = []
+        names = self.take._function.__globals__
+        names["seen"] = seen
+        local = self.db.transaction(defined(TAKE.replace("    row.qty -=", "    seen.append(n)\n    row.qty -="), self.db))
+        local._function.__globals__["seen"] = seen
+        self.assertFalse(local.compiled)
+        self.assertEqual((local(3, 2), seen), (98, [2]))
+        fabius.side = "database"
+        with self.assertRaises(fabius.compilation.CompilationError):
+            local(3, 2)
+        with self.assertRaises(fabius.ProgrammingError):
+            self.db.transaction(side="server")(defined(TAKE, self.db))
+
+    def test_a_program_within_a_transaction(self):
+        with self.db.transaction() as run:
+            self.take(3, 1)
+            run.execute("update stock set qty = qty - 1 where item = 3")
+            self.take(3, 1)
+        self.assertEqual(self.left(), 97)
+        with self.assertRaises(fabius.Aborted), self.db.transaction():
+            self.take(3, 1)
+            self.take(3, 1000)
+        self.assertEqual(self.left(), 97)
+
+
+if __name__ == "__main__":
+    unittest.main()
