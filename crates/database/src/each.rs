@@ -4,8 +4,19 @@ use crate::Database;
 use crate::session::requirement::Footing;
 use crate::session::transaction_options::TransactionOptions;
 use crate::statement::{Caller, Outcome, Statement};
-use fabius_engine::BatchBuilder;
+use fabius_engine::{Batch, BatchBuilder, Procedure};
 use fabius_value::{Result, Seq, SqlState, Value};
+use std::sync::Arc;
+
+/// Calls of one batch, at most: what a call returns is looked for below all that came behind it in its batch.
+const TOGETHER: usize = 32;
+
+/// Calls that are decided: their places in the batch, and what they return.
+struct HandedIn {
+    batch: Arc<Batch>,
+    places: Vec<Result<u32>>,
+    results: Vec<Result<Vec<Value>>>,
+}
 
 impl Database {
     /// Runs a statement once for each list of arguments, in this order, with nothing waited for in between: what each
@@ -24,7 +35,7 @@ impl Database {
                 Err(error) => return calls.iter().map(|_| Err(error.clone())).collect(),
             }
         }
-        let mut outcomes = Vec::with_capacity(calls.len());
+        let mut outcomes: Vec<Result<Outcome>> = Vec::with_capacity(calls.len());
         for arguments in calls {
             outcomes.push(self.run_by(&caller, statement, arguments, None).await);
         }
@@ -39,6 +50,38 @@ impl Database {
         calls: &[Vec<Value>],
     ) -> Result<Option<Vec<Result<Outcome>>>> {
         let procedure = self.define_statement(statement).await?;
+        let mut handed_in = Vec::with_capacity(calls.len() / TOGETHER + 1);
+        for calls in calls.chunks(TOGETHER) {
+            handed_in.push(self.hand_in_each(caller, (statement, &procedure), calls).await?);
+        }
+        let mut outcomes: Vec<Result<Outcome>> = Vec::with_capacity(calls.len());
+        for HandedIn { batch, places, results } in handed_in {
+            self.complete(&batch).await;
+            let first = batch.outcomes().first_seq.unwrap_or_default();
+            let values = places.into_iter().zip(results).map(|(place, results)| {
+                let place = place?;
+                batch.outcome(place)?;
+                Ok(Outcome { seq: Seq(first.0 + u64::from(place)), results: results? })
+            });
+            outcomes.extend(values);
+        }
+        let is_gone = outcomes.iter().all(|outcome| {
+            outcome.as_ref().is_err_and(|error| error.state() == SqlState::UNDEFINED_FUNCTION)
+        });
+        if !caller.label.is_empty() {
+            let mut committers = self.sessions().committers.lock();
+            outcomes.iter().flatten().for_each(|outcome| committers.note(outcome.seq, caller.label));
+        }
+        Ok((!is_gone || calls.is_empty()).then_some(outcomes))
+    }
+
+    /// Hands calls in, and returns when they are decided: what they return is computed while it is near.
+    async fn hand_in_each(
+        &self,
+        caller: &Caller<'_>,
+        (statement, procedure): (&Statement, &Procedure),
+        calls: &[Vec<Value>],
+    ) -> Result<HandedIn> {
         let wants_result = !procedure.program.results.is_empty();
         let mut builder = BatchBuilder::with_capacity(64 * calls.len());
         // Arguments that do not fit are not handed in.
@@ -50,35 +93,21 @@ impl Database {
             places.push(pushed);
         }
         let batch = builder.build();
-        if self.admit(batch.clone(), caller) {
+        if !self.admit(batch.clone(), caller) {
+            self.admitted(&batch, caller.lock_timeout).await;
+        } else if self.agreed.is_some() {
             self.complete(&batch).await;
         } else {
-            self.admitted(&batch, caller.lock_timeout).await;
+            self.decide(&batch);
         }
         if let Some(recall) = &caller.recall {
             recall.settle();
         }
-        let first = batch.outcomes().first_seq;
-        let mut outcomes = Vec::with_capacity(calls.len());
-        for place in places {
-            let outcome = place.and_then(|place| {
-                batch.outcome(place)?;
-                let seq = first.map_or_else(Seq::default, |first| Seq(first.0 + u64::from(place)));
-                let results = match batch.ticket(place) {
-                    Some(ticket) => self.resolve(&ticket)?,
-                    None => Vec::new(),
-                };
-                Ok(Outcome { seq, results })
-            });
-            outcomes.push(outcome);
-        }
-        let is_gone = outcomes.iter().all(|outcome| {
-            outcome.as_ref().is_err_and(|error| error.state() == SqlState::UNDEFINED_FUNCTION)
-        });
-        if !caller.label.is_empty() {
-            let mut committers = self.sessions().committers.lock();
-            outcomes.iter().flatten().for_each(|outcome| committers.note(outcome.seq, caller.label));
-        }
-        Ok((!is_gone || calls.is_empty()).then_some(outcomes))
+        let result = |place: &Result<u32>| match place {
+            Ok(place) => batch.ticket(*place).map_or(Ok(Vec::new()), |ticket| self.resolve(&ticket)),
+            Err(_) => Ok(Vec::new()),
+        };
+        let results = places.iter().map(result).collect();
+        Ok(HandedIn { batch, places, results })
     }
 }

@@ -84,7 +84,9 @@ class Calls(unittest.TestCase):
         seen = []
         names = self.take._function.__globals__
         names["seen"] = seen
-        local = self.db.transaction(defined(TAKE.replace("    row.qty -=", "    seen.append(n)\n    row.qty -="), self.db))
+        local = self.db.transaction(
+            defined(TAKE.replace("    row.qty -=", "    seen.append(n)\n    row.qty -="), self.db)
+        )
         local._function.__globals__["seen"] = seen
         self.assertFalse(local.compiled)
         self.assertEqual((local(3, 2), seen), (98, [2]))

@@ -9,7 +9,7 @@ import threading
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from os import PathLike
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, cast, overload
@@ -276,7 +276,8 @@ class Database:
         run = transactions.current(self)
         if run is not None or isinstance(self._native, Server) or not keys.is_free():
             try:
-                result = (run or self).execute(numbered(program.statement), values)
+                with run.part() if run is not None else nullcontext():
+                    result = (run or self).execute(numbered(program.statement), values)
             except Error as error:
                 raise program.raised(error) from None
             return program.answered((tuple(result.one()), [("NOTICE", *said) for said in result.said]))

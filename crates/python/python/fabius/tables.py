@@ -109,9 +109,14 @@ class Table:
         columns = ", ".join(map(quoted, values))
         places = ", ".join(["%s"] * len(values))
         written = f"({columns}) values ({places})" if values else "default values"
-        returning = ", ".join(map(quoted, shape.key)) or "1"
-        made = self._run.execute(f"insert into {shape.written} {written} returning {returning}", tuple(values.values()))
-        return Row(self._run, shape, tuple(made.one()) if shape.key else ())
+        return self._written(f"insert into {shape.written} {written}", tuple(values.values()))
+
+    def _written(self, statement: str, values: tuple[Any, ...]) -> Row:
+        """The row that a statement writes, as it is then."""
+        shape = self._shape
+        made = self._run.execute(f"{statement} returning {', '.join(map(quoted, shape.columns))}", values).one()
+        known = dict(zip(shape.columns, made))
+        return Row(self._run, shape, tuple(known[name] for name in shape.key), known)
 
     def upsert(self, **values: Any) -> Row:
         """A new row, or that of its key with these values."""
@@ -123,14 +128,14 @@ class Table:
             raise ProgrammingError(f"upsert of {shape.name} needs its key: {', '.join(missing) or 'there is none'}")
         columns = ", ".join(map(quoted, values))
         places = ", ".join(["%s"] * len(values))
-        others = [name for name in values if name not in shape.key]
+        # A row that is there is given back too.
+        others = [name for name in values if name not in shape.key] or list(shape.key)
         does = ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in others)
-        self._run.execute(
-            f"insert into {shape.written} ({columns}) values ({places}) on conflict "
-            f"({', '.join(map(quoted, shape.key))}) do {f'update set {does}' if does else 'nothing'}",
+        key = ", ".join(map(quoted, shape.key))
+        return self._written(
+            f"insert into {shape.written} ({columns}) values ({places}) on conflict ({key}) do update set {does}",
             tuple(values.values()),
         )
-        return Row(self._run, shape, tuple(values[name] for name in shape.key))
 
     def __delitem__(self, key: Any) -> None:
         self._row(key).delete()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, cas
 from . import compilation, dbapi, keys
 from .aborts import Aborted, require
 from .compilation import Compiled
-from .errors import NotSupportedError, ProgrammingError, lookup
+from .errors import DataError, NotSupportedError, OperationalError, ProgrammingError, lookup
 from .parameters import Parameters
 from .tables import Shape, Table, quoted
 
@@ -52,6 +52,18 @@ class Run:
         from .database import _result
 
         return _result(self._connection, text, parameters)
+
+    @contextmanager
+    def part(self) -> Iterator[None]:
+        """A part of the transaction: what it has done is undone if it raises, and the rest may go on."""
+        self.execute("savepoint fabius_part")
+        try:
+            yield
+        except BaseException:
+            self.execute("rollback to fabius_part")
+            raise
+        finally:
+            self.execute("release fabius_part")
 
     def table(self, name: str) -> Table:
         """A table, by its name and perhaps that of its schema before it."""
@@ -110,6 +122,11 @@ class Transaction(Generic[P, R]):
         return (self._side or fabius.side) == "client"
 
     @property
+    def database(self) -> Database:
+        """The database that it is a transaction of."""
+        return self._database
+
+    @property
     def compiled(self) -> bool:
         """Whether it is a program, which runs in the database."""
         return self._program is not None
@@ -123,7 +140,7 @@ class Transaction(Generic[P, R]):
             program = compilation.compiled(self._function, self._database)
             try:
                 self._database.execute(program.definition)
-            except (NotSupportedError, ProgrammingError) as error:
+            except (NotSupportedError, ProgrammingError, DataError, OperationalError) as error:
                 raise compilation.explained(error, self._function) from None
             self._program = program
         return self._program
@@ -146,9 +163,11 @@ class Transaction(Generic[P, R]):
 
     def client(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Calls it in the client's process, step by step: a debugger goes through it."""
-        if current(self._database) is not None:
+        run = current(self._database)
+        if run is not None:
             # A transaction that another calls is a part of that.
-            return self._function(*args, **kwargs)
+            with run.part():
+                return self._function(*args, **kwargs)
         for number in range(_RUNS_MAX):
             try:
                 return self._once(number >= _RUNS_OPTIMISTIC, args, kwargs)

@@ -10,7 +10,7 @@ use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_planning::heed;
 use fabius_sql_syntax::part;
 use fabius_sql_syntax::plpgsql::tree::{
-    Block, Declaration, DeclarationKind, Loop, LoopKind, Statement as Done, StatementKind as Kind,
+    Block, Declaration, DeclarationKind, Level, Loop, LoopKind, Statement as Done, StatementKind as Kind,
     TypeReference,
 };
 use fabius_sql_syntax::python::tree::{
@@ -71,7 +71,7 @@ pub fn lower(
         lowering.note_wanted(&function.body);
         let mut statements = lowering.block(&function.body)?;
         if !leaves(&statements) {
-            lowering.give_back(function.span, &mut statements)?;
+            lowering.come_to_the_end(&mut statements)?;
         }
         // Whether a variable may be `None`, and what it is, is known once all that is assigned to it has been seen.
         let is_known =
@@ -297,6 +297,17 @@ impl Lowering<'_> {
         Ok(())
     }
 
+    /// A function that comes to its end gives `None`.
+    fn come_to_the_end(&mut self, done: &mut Vec<Done>) -> Result<()> {
+        let span = self.function.span;
+        match self.returns {
+            [_, _, ..] => {
+                self.refused(span, "an end without return", "return as many values as are annotated")
+            }
+            _ => self.leave(None, span, done),
+        }
+    }
+
     /// `return value`
     fn leave(&mut self, value: Option<&Expression>, span: Span, done: &mut Vec<Done>) -> Result<()> {
         let null = || Expr::value(ast::Value::Null);
@@ -454,9 +465,24 @@ fn step_of(kind: &ExpressionKind) -> Option<i64> {
 /// Whether control never comes to the end of statements.
 fn leaves(statements: &[Done]) -> bool {
     statements.last().is_some_and(|last| match &last.kind {
-        Kind::Return(_) | Kind::Leave { .. } => true,
+        Kind::Return(_) | Kind::Leave { when: None, .. } => true,
+        Kind::Raise(raise) => raise.level == Level::Exception,
+        Kind::Loop(Loop { kind: LoopKind::While(condition), body, .. }) => {
+            condition.tree == value::boolean(true) && !is_left(body)
+        }
         Kind::If { arms, otherwise: Some(otherwise) } => {
             leaves(otherwise) && arms.iter().all(|(_, then)| leaves(then))
+        }
+        _ => false,
+    })
+}
+
+/// Whether a loop of these statements may be left before its end.
+fn is_left(statements: &[Done]) -> bool {
+    statements.iter().any(|statement| match &statement.kind {
+        Kind::Leave { is_continue: false, .. } => true,
+        Kind::If { arms, otherwise } => {
+            arms.iter().any(|(_, then)| is_left(then)) || otherwise.as_deref().is_some_and(is_left)
         }
         _ => false,
     })

@@ -60,6 +60,11 @@ impl Lowering<'_> {
             "str" => values,
             _ => values.into_iter().map(|value| self.sure(value)).collect(),
         };
+        if let ("round", [value, _], [_, digits]) = (name, values.as_slice(), arguments)
+            && let Some(rounded) = self.rounded(value, digits, span)?
+        {
+            return Ok(rounded);
+        }
         match self.function(name, &values, span)? {
             Some(value) => Ok(value),
             None => {
@@ -118,6 +123,39 @@ impl Lowering<'_> {
             }
             _ => return Ok(None),
         }))
+    }
+
+    /// `round(decimal, digits)`: to the nearest, and of two as near to the even one.
+    fn rounded(&self, value: &Value, digits: &Expression, span: Span) -> Result<Option<Value>> {
+        let digits = match &digits.kind {
+            ExpressionKind::Constant(Constant::Whole(digits)) => digits.parse::<u8>().ok(),
+            _ => None,
+        };
+        let Some(digits) = digits.filter(|digits| *digits <= 20) else { return Ok(None) };
+        if value.class != Class::Decimal || value.is_nullable {
+            return Ok(None);
+        }
+        let own = || nested(value.tree.clone());
+        let decimal = |text: String| cast(self::text(&text), &SqlType::Numeric(None));
+        let call = |value: Expr| value::function("round", vec![value, number(&digits.to_string())]);
+        // SQL rounds halves away from zero.
+        let away = nested(call(own()));
+        let unit = decimal(format!("1e-{digits}"))?;
+        let off =
+            value::function("abs", vec![nested(part::binary(own(), BinaryOperator::Minus, away.clone()))]);
+        let is_half = part::binary(off, BinaryOperator::Eq, decimal(format!("5e-{}", digits + 1))?);
+        let units = part::binary(away.clone(), BinaryOperator::Divide, unit.clone());
+        let odd = part::binary(nested(units), BinaryOperator::Modulo, decimal("2".into())?);
+        let is_odd = part::binary(nested(odd), BinaryOperator::NotEq, decimal("0".into())?);
+        let is_negative = part::binary(own(), BinaryOperator::Lt, decimal("0".into())?);
+        let back = value::case(
+            is_negative,
+            nested(part::binary(away.clone(), BinaryOperator::Plus, unit.clone())),
+            nested(part::binary(away.clone(), BinaryOperator::Minus, unit)),
+        );
+        let is_back = part::binary(nested(is_half), BinaryOperator::And, nested(is_odd));
+        let tree = nested(call(nested(value::case(is_back, back, away))));
+        Ok(Some(Value { can_fail: true, ..Value::of(tree, Class::Decimal, span) }))
     }
 
     /// A method of a text.

@@ -14,7 +14,7 @@ use fabius_sql_syntax::part;
 use fabius_sql_syntax::plpgsql::tree::{
     Into, Loop, LoopKind, Path, Query as Asked, Statement as Done, StatementKind as Kind,
 };
-use fabius_sql_syntax::python::tree::{Expression, Query, Statement};
+use fabius_sql_syntax::python::tree::{Call, Query, Statement};
 use fabius_sql_syntax::tokens::Tokens;
 use fabius_value::Result;
 use sqlparser::ast::{self, Expr};
@@ -84,15 +84,26 @@ impl Lowering<'_> {
     }
 
     /// `program(arguments)`, and what it gives.
-    fn called(&mut self, name: &str, arguments: &[Expression], span: Span) -> Result<(Expr, SqlType)> {
+    fn called(&mut self, call: &Call, span: Span) -> Result<(Expr, SqlType)> {
+        let Call { program: name, arguments, optional, .. } = call;
         let function = self.program(name, span)?.clone();
         let Returns::Scalar(returns) = &function.returns else {
             return self.refused(span, "a call of a function that gives a row", "return one value");
         };
         let mut values = Vec::new();
-        for (argument, parameter) in arguments.iter().zip(&function.parameters) {
+        for (at, (argument, parameter)) in arguments.iter().zip(&function.parameters).enumerate() {
             let value = self.value(argument)?;
             let wanted = Class::of_parameter(&parameter.sql_type);
+            let is_optional = optional.contains(&at);
+            let value = if is_optional { value } else { self.sure(value) };
+            if value.is_nullable && !is_optional {
+                let what = format!("{} where it may be None", self.text_of(argument.span));
+                return self.refused(
+                    argument.span,
+                    &what,
+                    "test it before, or annotate the parameter `| None`",
+                );
+            }
             let fits = value.class == wanted
                 || value.class.is_pending()
                 || value.class == Class::None
@@ -109,8 +120,8 @@ impl Lowering<'_> {
     }
 
     /// What a program gives.
-    pub(super) fn called_value(&mut self, name: &str, arguments: &[Expression], span: Span) -> Result<Value> {
-        let (tree, returns) = self.called(name, arguments, span)?;
+    pub(super) fn called_value(&mut self, call: &Call, span: Span) -> Result<Value> {
+        let (tree, returns) = self.called(call, span)?;
         if returns == SqlType::Void {
             return self.refused(
                 span,
@@ -126,14 +137,8 @@ impl Lowering<'_> {
     }
 
     /// A call of a program that stands by itself.
-    pub(super) fn perform(
-        &mut self,
-        name: &str,
-        arguments: &[Expression],
-        span: Span,
-        done: &mut Vec<Done>,
-    ) -> Result<()> {
-        let (tree, _) = self.called(name, arguments, span)?;
+    pub(super) fn perform(&mut self, call: &Call, span: Span, done: &mut Vec<Done>) -> Result<()> {
+        let (tree, _) = self.called(call, span)?;
         let item = ast::SelectItem::UnnamedExpr(tree);
         let query = part::select(None, vec![item], Vec::new(), None)?;
         let tree = Box::new(ast::Statement::Query(Box::new(query)));

@@ -37,6 +37,12 @@ impl Lowering<'_> {
             };
         };
         self.require_assigned(name, span)?;
+        // What is `None` so far may become something else.
+        let class = match (class, self.known.get(name)) {
+            (Class::None, Some(known)) => known,
+            (Class::None, None) if !self.is_last => &Class::Pending,
+            (class, _) => class,
+        };
         let mut value = Value::of(Expr::Identifier(part::quoted(&variable(name))), class.clone(), span);
         value.is_nullable = self.nullable.contains(name) && !self.present.contains(name);
         value.path = Some(name.to_string());
@@ -98,12 +104,21 @@ impl Lowering<'_> {
                 self.accepted(span, value)
             }
             ExpressionKind::Negative(value) => {
+                if let ExpressionKind::Constant(Constant::Whole(digits)) = &value.kind {
+                    return self.constant(&Constant::Whole(format!("-{digits}")), span);
+                }
                 let is_literal = matches!(&value.kind, ExpressionKind::Constant(_));
                 let zero = Value::of(number("0"), Class::Whole, span);
                 let value = self.value(value)?;
                 let value = self.sure(value);
+                let own = value.tree.clone();
                 let negative = value::calculated(Operator::Subtract, zero, value, span);
-                let negative = self.accepted(span, negative)?;
+                let mut negative = self.accepted(span, negative)?;
+                if negative.class == Class::Float {
+                    // Zero has a sign.
+                    let minus = ast::UnaryOperator::Minus;
+                    negative.tree = nested(Expr::UnaryOp { op: minus, expr: Box::new(nested(own)) });
+                }
                 Ok(Value { can_fail: negative.can_fail && !is_literal, ..negative })
             }
             ExpressionKind::Not(_) => {
@@ -150,7 +165,7 @@ impl Lowering<'_> {
             }
             ExpressionKind::Formatted(parts) => self.formatted(parts, span),
             ExpressionKind::Element(list, place) => self.element(list, place, span),
-            ExpressionKind::Program(name, arguments) => self.called_value(name, arguments, span),
+            ExpressionKind::Program(call) => self.called_value(call, span),
             ExpressionKind::Empty | ExpressionKind::Zero => {
                 self.refused(span, "a list within an expression", "give it a name")
             }
@@ -339,9 +354,8 @@ impl Lowering<'_> {
         if !value.is_nullable || value.class == Class::None || self.conditions > 0 {
             return value;
         }
-        let (span, from, to) = (value.span, value.span.start as usize, value.span.end as usize);
-        let said = self.source.text.get(from..to).unwrap_or("a value");
-        let message = text(&format!("{said} is None"));
+        let span = value.span;
+        let message = text(&format!("{} is None", self.text_of(span)));
         let state = (RaiseOption::State, self.written(text(RAISED), span));
         let raise =
             self.raising(Level::Exception, message, vec![state, self.place_of("TypeError", span)], span);
@@ -378,6 +392,12 @@ impl Lowering<'_> {
         let shown = match value.class {
             Class::None | Class::Pending => text("None"),
             Class::Text => value.tree,
+            Class::Boolean if value.is_nullable => {
+                let not =
+                    Expr::UnaryOp { op: ast::UnaryOperator::Not, expr: Box::new(nested(value.tree.clone())) };
+                let otherwise = nested(value::case(not, text("False"), text("None")));
+                return Ok(nested(value::case(value.tree, text("True"), otherwise)));
+            }
             Class::Boolean => value::case(value.tree, text("True"), text("False")),
             Class::Whole => cast(value.tree, &SqlType::Text)?,
             ref other => {

@@ -42,7 +42,12 @@ impl Lowering<'_> {
 
     /// `name = []`, or `name = 0` of a class that is seen later.
     pub(super) fn assign_open(&mut self, name: &str, is_list: bool, span: Span) -> Result<Kind> {
-        let usual = if is_list { Class::List(Box::new(Class::Whole)) } else { Class::Whole };
+        // A list that nothing is put into is of what the function gives, or of anything.
+        let usual = match (is_list, self.returns) {
+            (true, [returns @ SqlType::Array(_)]) => Class::of_parameter(returns),
+            (true, _) => Class::List(Box::new(Class::Whole)),
+            (false, _) => Class::Whole,
+        };
         let class = self.open(name, &usual);
         let text = if is_list { "{}" } else { "0" };
         let tree = cast(value::text(text), &class.sql_type())?;

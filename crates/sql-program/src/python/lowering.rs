@@ -113,6 +113,11 @@ impl Lowering<'_> {
             .with_detail(format!("line {line}:\n{text}\n{caret}")))
     }
 
+    /// What the function says somewhere.
+    pub fn text_of(&self, span: Span) -> &str {
+        self.source.text.get(span.start as usize..span.end as usize).unwrap_or("a value")
+    }
+
     /// The line of the function where something stands, from 1.
     pub fn line(&self, span: Span) -> u32 {
         self.source.place(span.start).0

@@ -35,15 +35,21 @@ impl Lowering<'_> {
     /// `raise kind(message)`
     pub(super) fn raise(&mut self, kind: &str, message: &Expression, span: Span) -> Result<Kind> {
         let message = self.value(message)?;
+        // What is no text stays what it is.
+        let kind = match message.class {
+            Class::Whole => format!("{kind}:int"),
+            Class::Boolean => format!("{kind}:bool"),
+            _ => kind.to_string(),
+        };
         let message = self.shown(message)?;
         let state = (RaiseOption::State, self.written(text(RAISED), span));
-        let options = vec![state, self.place_of(kind, span)];
+        let options = vec![state, self.place_of(&kind, span)];
         Ok(self.raising(Level::Exception, message, options, span))
     }
 
     /// Where an exception is raised, and of which class it is.
     pub(super) fn place_of(&self, kind: &str, span: Span) -> (RaiseOption, Written) {
-        let place = text(&format!("{kind}\n{}", self.line(span)));
+        let place = text(&format!("{kind}@{}@{}", self.source.file, self.line(span)));
         (RaiseOption::Detail, self.written(place, span))
     }
 

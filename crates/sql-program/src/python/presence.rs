@@ -166,7 +166,7 @@ fn written_by(statements: &[Statement], names: &mut BTreeSet<String>) -> bool {
                 },
                 _ => true,
             };
-            is_known && !matches!(value.kind, ExpressionKind::Program(..) | ExpressionKind::Call(..))
+            is_known && !matches!(value.kind, ExpressionKind::Program(_) | ExpressionKind::Call(..))
         }
         StatementKind::If(_, then, otherwise) => written_by(then, names) & written_by(otherwise, names),
         StatementKind::While(_, body)

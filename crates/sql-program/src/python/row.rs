@@ -59,7 +59,8 @@ impl Lowering<'_> {
         if !matches!(&database.kind, ExpressionKind::Name(name) if *name == self.function.database) {
             return Ok(None);
         }
-        let found = self.catalog.table(&ast::ObjectName(vec![part::name_part(name)]));
+        let parts = name.split('.').map(part::name_part).collect();
+        let found = self.catalog.table(&ast::ObjectName(parts));
         match found {
             Ok(table) => Ok(Some(table.clone())),
             Err(error) => self.wrong(expression.span, &error.state().0, error.message()),
@@ -275,16 +276,22 @@ impl Lowering<'_> {
         let columns = table.primary_key.as_ref().map(|key| key.columns.as_slice()).unwrap_or_default();
         let mut format = vec![format!("there is no row of {} with ", table.name.name)];
         let mut arguments = Vec::new();
-        for (column, value) in columns.iter().zip(key) {
-            let is_text =
-                table.column(column).is_some_and(|column| Class::of(&column.sql_type) == Class::Text);
-            let quote = if is_text { "'" } else { "" };
+        for (at, (column, value)) in columns.iter().zip(key).enumerate() {
+            let class = table.column(column).map_or(Class::None, |column| Class::of(&column.sql_type));
+            let between = if at == 0 { "" } else { ", " };
+            // What has no text here is left out.
+            let (begin, end) = match class {
+                Class::Text => ("'", Some("'")),
+                Class::Whole | Class::Decimal | Class::Boolean => ("", Some("")),
+                _ => ("...", None),
+            };
             if let Some(last) = format.last_mut() {
-                let between = if arguments.is_empty() { "" } else { ", " };
-                last.push_str(&format!("{between}{column} = {quote}"));
+                last.push_str(&format!("{between}{column} = {begin}"));
             }
-            format.push(quote.to_string());
-            arguments.push(self.written(value.clone(), span));
+            if let Some(end) = end {
+                format.push(end.to_string());
+                arguments.push(self.written(value.clone(), span));
+            }
         }
         let state = (RaiseOption::State, self.written(text(NO_DATA), span));
         let raise = Raise {
@@ -340,6 +347,8 @@ impl Lowering<'_> {
         }
         let class = Class::of(&definition.sql_type);
         let value = match operator {
+            // Python computes it whether the row is there or not.
+            None if place.name.is_none() && value.can_fail => self.kept("value", value.clone(), done)?,
             None => value.clone(),
             Some(operator) => {
                 let before = self.before(place, (column, span), &class, definition.nullable)?;
@@ -426,9 +435,7 @@ impl Lowering<'_> {
     /// A call that stands by itself.
     pub(super) fn call_alone(&mut self, call: &Expression, span: Span, done: &mut Vec<Done>) -> Result<()> {
         match &call.kind {
-            ExpressionKind::Program(program, arguments) => {
-                return self.perform(program, arguments, span, done);
-            }
+            ExpressionKind::Program(call) => return self.perform(call, span, done),
             ExpressionKind::Query(query) => return self.execute(query, span, done),
             _ => {}
         }

@@ -125,10 +125,12 @@ pub fn insert(
         let key: Vec<String> = key.iter().map(written).collect();
         let changes: Vec<String> =
             others.iter().map(written).map(|name| format!("{name} = excluded.{name}")).collect();
-        match changes.is_empty() {
-            true => format!(" ON CONFLICT ({}) DO NOTHING", key.join(", ")),
-            false => format!(" ON CONFLICT ({}) DO UPDATE SET {}", key.join(", "), changes.join(", ")),
-        }
+        // A row that is there is given back too.
+        let changes = match changes.is_empty() {
+            true => key.iter().map(|name| format!("{name} = excluded.{name}")).collect(),
+            false => changes,
+        };
+        format!(" ON CONFLICT ({}) DO UPDATE SET {}", key.join(", "), changes.join(", "))
     });
     let mut statement = Tokens::of(&format!("{text}{conflict}"))?.sql()?;
     if let ast::Statement::Insert(insert) = &mut statement {

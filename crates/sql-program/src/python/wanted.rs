@@ -93,11 +93,9 @@ impl Lowering<'_> {
                 self.note(left);
                 self.note(right);
             }
+            ExpressionKind::Program(call) => call.arguments.iter().for_each(|value| self.note(value)),
             ExpressionKind::Query(query) => query.arguments.iter().for_each(|value| self.note(value)),
-            ExpressionKind::Joined(_, all)
-            | ExpressionKind::Formatted(all)
-            | ExpressionKind::Program(_, all)
-            | ExpressionKind::Tuple(all) => {
+            ExpressionKind::Joined(_, all) | ExpressionKind::Formatted(all) | ExpressionKind::Tuple(all) => {
                 all.iter().for_each(|value| self.note(value));
             }
             ExpressionKind::Compare(first, others) => {

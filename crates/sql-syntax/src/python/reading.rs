@@ -1,7 +1,7 @@
 //! A function's JSON as its tree.
 
 use super::tree::{
-    Comparison, Constant, Expression, ExpressionKind, Function, Operator, Order, Query, Statement,
+    Call, Comparison, Constant, Expression, ExpressionKind, Function, Operator, Order, Query, Statement,
     StatementKind,
 };
 use fabius_program::syntax::diagnostic::{Source, Span};
@@ -225,6 +225,19 @@ impl Reader<'_> {
         })
     }
 
+    /// A call of another program.
+    fn program(&mut self, node: &Json) -> Result<ExpressionKind> {
+        let places = self.list(node, "optional")?.iter();
+        let optional =
+            places.filter_map(|place| place.as_u64().and_then(|place| usize::try_from(place).ok()));
+        Ok(ExpressionKind::Program(Call {
+            program: self.word(node, "function")?,
+            arguments: self.expressions(node, "args")?,
+            optional: optional.collect(),
+            may_be_none: node["may_be_none"].as_bool().unwrap_or(true),
+        }))
+    }
+
     /// `db.execute(text, (a, b))`
     fn query(&mut self, node: &Json) -> Result<ExpressionKind> {
         let text = self.word(node, "text")?;
@@ -291,9 +304,7 @@ impl Reader<'_> {
             "Empty" => ExpressionKind::Empty,
             "Zero" => ExpressionKind::Zero,
             "Element" => ExpressionKind::Element(self.boxed(&node["list"])?, self.boxed(&node["place"])?),
-            "Called" => {
-                ExpressionKind::Program(self.word(node, "function")?, self.expressions(node, "args")?)
-            }
+            "Called" => self.program(node)?,
             "Query" => self.query(node)?,
             "Tuple" => ExpressionKind::Tuple(self.expressions(node, "elts")?),
             "JoinedStr" => ExpressionKind::Formatted(self.expressions(node, "values")?),

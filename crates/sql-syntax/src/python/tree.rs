@@ -83,6 +83,19 @@ pub enum Order {
     Downwards,
 }
 
+/// A call of another program.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// What it is called in the database.
+    pub program: String,
+    /// In the order of its parameters.
+    pub arguments: Vec<Expression>,
+    /// Places of those that may be `None`.
+    pub optional: Vec<usize>,
+    /// Whether what it gives may be `None`.
+    pub may_be_none: bool,
+}
+
 /// A statement of SQL with its arguments.
 #[derive(Clone, Debug)]
 pub struct Query {
@@ -133,7 +146,7 @@ pub enum ExpressionKind {
     /// The element of a list at a place from 0, which is there.
     Element(Box<Expression>, Box<Expression>),
     /// A call of another program.
-    Program(String, Vec<Expression>),
+    Program(Call),
     /// `a, b`
     Tuple(Vec<Expression>),
     /// A statement of SQL.

@@ -18,6 +18,7 @@ by side.
 from __future__ import annotations
 
 import ast
+import builtins
 import datetime
 import decimal
 import hashlib
@@ -25,16 +26,15 @@ import inspect
 import json
 import logging
 import sys
-import textwrap
 import types
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from ..errors import Error, NotSupportedError, ProgrammingError, lookup
+from ..errors import Error, NotSupportedError, ProgrammingError
 from .captures import Capture, Captures, names_outside
 from .kernel import ASSIGNED, BARE, LOGGED, PRINTED, RAISED, json_of
-from .names import Shapes
+from .names import Shapes, copied
 from .refusal import Refused
 from .statements import Desugaring
 
@@ -54,10 +54,12 @@ _TYPES: dict[Any, str] = {
     uuid.UUID: "uuid",
     datetime.date: "date",
     datetime.datetime: "timestamptz",
-    datetime.timedelta: "interval",
 }
 
 _INT_MAX = 2**63 - 1
+
+#: Digits behind the point that a `numeric` without a scale keeps.
+_DIGITS = 10
 
 #: Functions of Python that programs have.
 _BUILTINS = frozenset(
@@ -87,10 +89,19 @@ class Kind(NamedTuple):
     def check(self, name: str, value: Any) -> None:
         """Raises ``TypeError`` or ``OverflowError`` if a value is not of this kind."""
         if not self.fits(value):
-            raise TypeError(f"argument {name!r} is annotated {self.name}, but {type(value).__name__} is given")
+            given = "a datetime without a time zone" if isinstance(value, datetime.datetime) else type(value).__name__
+            raise TypeError(f"argument {name!r} is annotated {self.name}, but {given} is given")
         numbers = value if self.is_list else (value,)
         if self.of is int and not all(-(2**63) <= (number or 0) < 2**63 for number in numbers):
             raise OverflowError(f"argument {name!r} does not fit in 64 bits")
+        if self.of is decimal.Decimal and not all(map(_is_kept, numbers)):
+            raise ValueError(f"argument {name!r} has more than {_DIGITS} digits behind the point, or is no number")
+
+    def plain(self, value: Any) -> Any:
+        """A value without what a class of the user's adds to it (``IntEnum``)."""
+        if type(value) is list and self.of in (int, str):
+            return [_plain(self.of, element) for element in value]
+        return _plain(self.of, value)
 
     def fits(self, value: Any) -> bool:
         """Whether a value is of this kind."""
@@ -101,10 +112,28 @@ class Kind(NamedTuple):
         return _is_of(self.of, value)
 
 
+def _is_kept(value: decimal.Decimal | None) -> bool:
+    """Whether all its digits are kept."""
+    if value is None:
+        return True
+    return value.is_finite() and value == round(value, _DIGITS)
+
+
+def _plain(kind: type, value: Any) -> Any:
+    if type(value) is kind or value is None:
+        return value
+    if kind is int:
+        return int(value)
+    return str.__str__(value) if kind is str else value
+
+
 def _is_of(kind: type, value: Any) -> bool:
     if kind in (int, datetime.date):
         # Neither a truth nor a moment, though Python derives them.
         return isinstance(value, kind) and not isinstance(value, (bool, datetime.datetime))
+    if kind is datetime.datetime and isinstance(value, kind) and value.tzinfo is None:
+        # A moment without a zone is none.
+        return False
     return isinstance(value, kind)
 
 
@@ -114,10 +143,10 @@ def _kind(hint: Any) -> Kind | None:
         others = [part for part in get_args(hint) if part is not type(None)]
         inner = _kind(others[0]) if len(others) == 1 else None
         return inner._replace(is_optional=True) if inner and not inner.is_list else None
-    if get_origin(hint) is list:
+    if get_origin(hint) is list and get_args(hint):
         inner = _kind(get_args(hint)[0])
         return inner._replace(is_list=True) if inner and not inner.is_list and not inner.is_optional else None
-    return Kind(hint) if hint in _TYPES else None
+    return Kind(hint) if isinstance(hint, type) and hint in _TYPES else None
 
 
 class CompilationError(NotSupportedError):
@@ -146,6 +175,8 @@ class Compiled:
         self._statement = ""
         self._parameters = tuple(signature.parameters)
         self._has_names = any(one.kind is one.KEYWORD_ONLY for one in signature.parameters.values())
+        #: Programs that it calls, by their names in the database.
+        self.callees: dict[str, Compiled] = {}
         #: What is computed when it is called.
         self.captures: list[Capture] = []
         #: Globals that it assigns.
@@ -172,10 +203,16 @@ class Compiled:
             if type(value) is int and kind.of is int and not kind.is_list and -_INT_MAX <= value <= _INT_MAX:
                 continue
             kind.check(name, value)
-        if not self.captures:
-            return list(args)
-        named = dict(zip(self._parameters, args))
-        return [*args, *(capture.value(named) for capture in self.captures)]
+        values = [kind.plain(value) for value, kind in zip(args, self.kinds)]
+        if self.captures:
+            values.extend(self._captured())
+        return values
+
+    def _captured(self) -> Iterator[Any]:
+        for capture in self.captures:
+            value = capture.value()
+            Kind(capture.kind).check(capture.text, value)
+            yield value
 
     @property
     def statement(self) -> str:
@@ -210,19 +247,27 @@ class Compiled:
         from ..aborts import Aborted
         from ..tables import RowNotFound
 
-        message, (kind, _, line) = error.args[0], (error.detail or "").rpartition("\n")
+        message = error.args[0]
+        kind, where, line = ((error.detail or "").split("@") + ["", ""])[:3]
         made: BaseException
         if error.sqlstate == RAISED:
-            named = kind.removeprefix(BARE)
-            raised = self.raises.get(named) or _builtin_exception(named)
-            made = raised(message) if named == kind else raised()
+            made = self._exception(kind, message)
+        elif error.sqlstate == "P0002" and not where:
+            made = ProgrammingError("one row is wanted, but there are 0")
         else:
             made = (Aborted if error.sqlstate == "P0001" else RowNotFound)(message)
-        if isinstance(made, Error):
-            made.sqlstate = "P0001" if error.sqlstate == RAISED else error.sqlstate
+            made.sqlstate = error.sqlstate
         if line.isdigit():
-            _place(made, self._function, int(line))
+            _place(made, self.callees.get(where, self)._function, int(line))
         return made
+
+    def _exception(self, kind: str, message: str) -> BaseException:
+        """What the function raised: its class, and its argument in its own class."""
+        name, _, of = kind.removeprefix(BARE).partition(":")
+        raised = self.raises.get(name) or _builtin_exception(name)
+        if kind.startswith(BARE):
+            return raised()
+        return raised(int(message) if of == "int" else message == "True" if of == "bool" else message)
 
     def _do(self, state: str, text: str) -> None:
         if state == PRINTED:
@@ -245,8 +290,6 @@ class Compiled:
 
 
 def _builtin_exception(kind: str) -> type[BaseException]:
-    import builtins
-
     found = getattr(builtins, kind, None)
     return found if isinstance(found, type) and issubclass(found, BaseException) else RuntimeError
 
@@ -259,9 +302,10 @@ def _read(kind: type, text: str) -> Any:
 def _place(error: BaseException, function: Callable[..., Any], line: int) -> None:
     """Gives an exception the place in the user's file where it was raised."""
     try:
-        _, first, file = _source(function)
+        source = _source(function)
     except CompilationError:
         return
+    first, file = source.line, source.file
     code = compile("\n" * (first + line - 2) + "raise error", file, "exec")
     try:
         exec(code.replace(co_name=function.__qualname__), {"error": error})
@@ -280,22 +324,30 @@ def compiled(function: Callable[..., Any], database: Database) -> Compiled:
     Raises ``CompilationError`` if its source is not there, if its annotations are of no type of SQL, or if it says
     something that a program cannot do.
     """
-    function = inspect.unwrap(function)
-    source, first, file = _source(function)
+    if not isinstance(function, types.FunctionType):
+        name = getattr(function, "__name__", type(function).__name__)
+        raise CompilationError(f"{name} is no function that is defined by `def`: only those can be compiled")
+    source, first, file, tree = _source(function)
+    if hasattr(function, "__wrapped__"):
+        raise _refused(
+            file, first, f"{function.__qualname__} is decorated by something else: compile what it decorates"
+        )
     if function in _under_way:
         raise _refused(file, first, f"{function.__qualname__} calls itself: write a loop")
-    tree = ast.parse(source).body[0]
     if not isinstance(tree, ast.FunctionDef):
-        raise _refused(file, first, "only a function that is defined by `def` can be compiled")
+        raise _refused(file, first, "a transaction waits for nothing: define it by `def`, and await its call (acall)")
     program = _declared(function, file, first)
     _under_way.append(function)
     try:
         body = _Body(function, tree, source, database, program)
         text = json.dumps(body.json(), ensure_ascii=False)
+        text.encode()
     except Refused as refused:
         raise _of(refused, source, first, file) from None
     except RecursionError:
         raise _refused(file, first, "parts this deep: divide it") from None
+    except UnicodeEncodeError:
+        raise _refused(file, first, "a text with half a character (a surrogate): leave it out") from None
     finally:
         _under_way.pop()
     names = [f'"py {name}" {kind.sql}' for name, kind in zip(program.signature.parameters, program.kinds)]
@@ -305,7 +357,7 @@ def compiled(function: Callable[..., Any], database: Database) -> Compiled:
         names += [f'out "value {number + 1}" {kind.sql}' for number, kind in enumerate(program.returns)]
         gives = ""
     said = f"({', '.join(names)}){gives} language python as {_literal(text)}"
-    program.name = f"py {function.__name__} {hashlib.sha256(said.encode()).hexdigest()[:16]}"
+    program.name = f"py {function.__name__} {hashlib.sha256(said.encode(errors='surrogatepass')).hexdigest()[:16]}"
     program.definition = f'create or replace function "{program.name}"{said}'
     return program
 
@@ -316,10 +368,10 @@ def _declared(function: Callable[..., Any], file: str, first: int) -> Compiled:
     kinds: list[Kind] = []
     try:
         hints = get_type_hints(function)
-    except NameError as error:
+    except Exception as error:
         raise _refused(file, first, f"an annotation is not understood: {error}") from None
     for parameter in signature.parameters.values():
-        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise _refused(file, first, f"parameter {parameter.name!r} takes several values: name them one by one")
         kind = _kind(hints.get(parameter.name))
         if kind is None:
@@ -361,36 +413,53 @@ class _Body:
         import fabius
 
         tree, program = self._tree, self._program
+        self._tree_before = list(tree.body)
         parameters = set(program.signature.parameters)
         self._take_globals()
-        own = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-        own = own | parameters | set(program.assigned)
-        outside = names_outside(self._function)
-        taken = sorted(_BUILTINS & (own | outside.keys()))
-        if taken:
-            raise Refused(tree, f"{taken[0]!r}, which is not Python's own here", "give it another name")
+        comprehended = {
+            name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.comprehension)
+            for name in ast.walk(node.target)
+            if isinstance(name, ast.Name)
+        }
+        names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+        stored = {node.id for node in names if isinstance(node.ctx, ast.Store) and node not in comprehended}
+        own = stored | parameters | set(program.assigned)
+        self._refuse_taken({node.id for node in names} | own, own)
         known = {"the database": self._database, "the package": fabius}
-        captures = Captures(self._function, own, parameters, self._program_of, known)
+        captures = Captures(self._function, own, set(program.assigned), self._program_of, known)
         statements = captures.block(tree.body)
         program.captures = [*program.captures, *captures.found.values()]
         program.raises = captures.raises
+        program.callees = captures.called
         lists = {name for name, kind in zip(program.signature.parameters, program.kinds) if kind.is_list}
+        statements, renamed = _own_lists(statements, lists & stored)
         tree.body = statements
-        tree.body = Desugaring(Shapes(lists, tree), parameters).block(statements)
+        kept = (lists - stored) | {name for name in renamed.values()}
+        mutable = {renamed[name] for name in lists & stored if _is_first_assigned(self._tree_before, name)}
+        tree.body = Desugaring(Shapes(lists | kept, tree), (parameters | kept) - mutable).block(statements)
         optional = [name for name, kind in zip(program.signature.parameters, program.kinds) if kind.is_optional]
         made = json_of(tree)
         # Decorators, annotations and defaults are none of what it does.
-        kept = {"class": made["class"], "at": made["at"], "body": made["body"]}
-        names = [*program.signature.parameters, *(capture.name for capture in program.captures)]
+        said = {"class": made["class"], "at": made["at"], "body": made["body"]}
+        given = [*program.signature.parameters, *(capture.name for capture in program.captures)]
         return {
             "source": self._source,
             "database": "the database",
             "package": "the package",
-            "parameters": names,
+            "parameters": given,
             "optional": optional,
             "given back": sorted(program.assigned),
-            "tree": kept,
+            "tree": said,
         }
+
+    def _refuse_taken(self, used: set[str], own: set[str]) -> None:
+        """Refuses names of Python's functions that mean something else here."""
+        outside = names_outside(self._function)
+        for name in sorted(_BUILTINS & used):
+            if name in own or (name in outside and outside[name] is not getattr(builtins, name)):
+                raise Refused(self._tree, f"{name!r}, which is not Python's own here", "give it another name")
 
     def _take_globals(self) -> None:
         """Globals that are assigned come in as arguments, and go back when the call has committed."""
@@ -411,6 +480,8 @@ class _Body:
         from ..transactions import Transaction
 
         if isinstance(called, Transaction):
+            if called.database is not self._database:
+                raise Refused(self._tree, f"a call of {called.__name__}, of another database", "call it outside")
             program = called.program()
         else:
             program = self._database._transaction(called).program()
@@ -419,6 +490,34 @@ class _Body:
         if program.is_tuple:
             raise Refused(self._tree, "a call of a function that returns a tuple", "return one value")
         return program
+
+
+def _own_lists(statements: list[ast.stmt], names: set[str]) -> tuple[list[ast.stmt], dict[str, str]]:
+    """Gives lists that are parameters, and are assigned, names of their own; what the caller has stays as it is."""
+    renamed = {name: f"{name} own" for name in sorted(names)}
+    begin: list[ast.stmt] = []
+    for name, own in renamed.items():
+        place = statements[0]
+        begin.append(
+            ast.copy_location(
+                ast.Assign([ast.copy_location(ast.Name(own, ast.Store()), place)], copied(name, place)), place
+            )
+        )
+    for statement in statements:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and node.id in renamed:
+                node.id = renamed[node.id]
+    return [*begin, *statements], renamed
+
+
+def _is_first_assigned(statements: list[ast.stmt], name: str) -> bool:
+    """Whether the first statement that has a name assigns it."""
+    own = f"{name} own"
+    for statement in statements:
+        if any(isinstance(node, ast.Name) and node.id in (name, own) for node in ast.walk(statement)):
+            targets = statement.targets if isinstance(statement, ast.Assign) else []
+            return any(isinstance(target, ast.Name) and target.id in (name, own) for target in targets)
+    return False
 
 
 def _of(refused: Refused, source: str, first: int, file: str) -> CompilationError:
@@ -439,8 +538,18 @@ def _names() -> str:
     return ", ".join(kind.__name__ for kind in _TYPES)
 
 
-def _source(function: Callable[..., Any]) -> tuple[str, int, str]:
-    """A function's source, the line where it begins, and its file."""
+class _Source(NamedTuple):
+    """A function as it is written: its lines, and what they say."""
+
+    text: str
+    #: Where it begins in its file.
+    line: int
+    file: str
+    tree: ast.stmt
+
+
+def _source(function: Callable[..., Any]) -> _Source:
+    """A function's source, without its decorators; line 1 of its tree is that of `def`."""
     file = inspect.getsourcefile(function) or "<unknown>"
     try:
         lines, first = inspect.getsourcelines(function)
@@ -449,13 +558,19 @@ def _source(function: Callable[..., Any]) -> tuple[str, int, str]:
             f"the source of {function.__qualname__} is not there: define it in a file, a notebook or the shell, "
             "or run it in the client's process (side='client')"
         ) from None
-    text = textwrap.dedent("".join(lines))
-    # Decorators are none of what it does.
-    begin = next(
-        node for node in ast.walk(ast.parse(text)) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-    )
-    kept = text.splitlines(keepends=True)[begin.lineno - 1 :]
-    return "".join(kept), first + begin.lineno - 1, file
+    text = "".join(lines)
+    # Within something, it is as far to the right as it is there.
+    is_within = lines[0][:1].isspace()
+    try:
+        module = ast.parse(f"if True:\n{text}" if is_within else text)
+    except SyntaxError:
+        raise _refused(file, first, "only a function that is defined by `def`, in lines of its own, can be compiled")
+    begin = next((node for node in ast.walk(module) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))), None)
+    if begin is None or begin.name != function.__name__:
+        raise _refused(file, first, "only a function that is defined by `def` can be compiled")
+    number = begin.lineno - is_within
+    ast.increment_lineno(module, 1 - begin.lineno)
+    return _Source("".join(lines[number - 1 :]), first + number - 1, file, begin)
 
 
 def _refused(file: str, line: int, message: str) -> CompilationError:
@@ -473,9 +588,9 @@ def _literal(text: str) -> str:
 
 def explained(error: ProgrammingError | NotSupportedError, function: Callable[..., Any]) -> CompilationError:
     """An error of the database about a function, at its place in the user's file."""
-    _, first, file = _source(function)
+    source = _source(function)
     line = _line_of(error.detail)
-    place = f"{file}:{first + line - 1}: " if line else ""
+    place = f"{source.file}:{source.line + (line or 1) - 1}: "
     said = CompilationError(f"{place}{error.args[0]}")
     said.sqlstate, said.hint = error.sqlstate, error.hint
     said.detail = error.detail.partition("\n")[2] if error.detail and line else error.detail

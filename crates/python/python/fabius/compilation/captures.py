@@ -37,7 +37,6 @@ SCALARS: tuple[type, ...] = (
     uuid.UUID,
     datetime.datetime,
     datetime.date,
-    datetime.timedelta,
 )
 
 #: What gives another value each time, by what it gives.
@@ -58,7 +57,6 @@ _FRESH: dict[Any, type] = {
 #: What makes values of others, and of nothing else.
 _PURE: tuple[Any, ...] = (
     decimal.Decimal,
-    datetime.timedelta,
     datetime.date,
     datetime.datetime,
     datetime.datetime.fromtimestamp,
@@ -85,12 +83,17 @@ class Capture:
         """The same under another name, for a function that calls the one whose it is."""
         return Capture(name, self.text, self.kind, self._function)
 
-    def value(self, arguments: Mapping[str, Any]) -> Any:
-        """The value for a call with these arguments.
+    @property
+    def names(self) -> set[str]:
+        """Names that it is made of."""
+        return set(self._code.co_names)
+
+    def value(self) -> Any:
+        """The value for a call.
 
         Raises ``TypeError`` if it is of another class than when the function was defined.
         """
-        value = eval(self._code, {**names_outside(self._function), **arguments})
+        value = eval(self._code, names_outside(self._function))
         if type(value) is not self.kind:
             raise TypeError(
                 f"{self.text} was of class {self.kind.__name__} when {self._function.__qualname__} was compiled, "
@@ -121,14 +124,14 @@ class Captures(ast.NodeTransformer):
         self,
         function: Callable[..., Any],
         own: set[str],
-        parameters: set[str],
+        assigned: set[str],
         program_of: Callable[[Any], Any],
         known: Mapping[str, Any],
     ) -> None:
         self._function = function
         self._outside = names_outside(function)
         self._own = own
-        self._parameters = parameters
+        self._assigned = assigned
         self._program_of = program_of
         self._known = known
         self._loops = 0
@@ -136,6 +139,8 @@ class Captures(ast.NodeTransformer):
         self.found: dict[str, Capture] = {}
         #: Classes of exceptions that are raised, by how they are written.
         self.raises: dict[str, type[BaseException]] = {}
+        #: Programs that are called, by their names in the database.
+        self.called: dict[str, Any] = {}
 
     def _meant(self, node: ast.expr, beyond: bool = False) -> tuple[bool, Any]:
         """What a chain of names means outside of the function, if it means something there; ``beyond`` the database
@@ -149,7 +154,10 @@ class Captures(ast.NodeTransformer):
         if isinstance(node, ast.Attribute):
             found, value = self._meant(node.value, beyond)
             if found and (beyond or not self._is_ours(value)):
-                return hasattr(value, node.attr), getattr(value, node.attr, None)
+                try:
+                    return True, getattr(value, node.attr)
+                except Exception:
+                    return False, None
         return False, None
 
     def _is_ours(self, value: Any) -> bool:
@@ -176,11 +184,16 @@ class Captures(ast.NodeTransformer):
             self.found[name] = Capture(name, text, kind, self._function)
         return at(ast.Name(name, ast.Load()), node)
 
-    def _is_closed(self, node: ast.AST, allowed: set[str]) -> bool:
-        """Whether a value is made of constants, names from outside and what is allowed."""
+    def _is_closed(self, node: ast.AST) -> bool:
+        """Whether a value is made of constants and of names from outside."""
         names = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
-        return all(name.id in allowed or self._meant(name)[0] for name in names) and not any(
-            isinstance(part, (ast.Lambda, ast.NamedExpr, ast.comprehension, ast.Await)) for part in ast.walk(node)
+        if not all(self._meant(name)[0] for name in names):
+            return False
+        made = (ast.Lambda, ast.NamedExpr, ast.comprehension, ast.Await)
+        # Nothing else is called here: it would be before the transaction, and outside of it.
+        called = [self._meant(part.func)[1] for part in ast.walk(node) if isinstance(part, ast.Call)]
+        return all(any(one == known for known in (*_PURE, *_FRESH)) for one in called) and not any(
+            isinstance(part, made) for part in ast.walk(node)
         )
 
     def block(self, statements: list[ast.stmt]) -> list[ast.stmt]:
@@ -215,12 +228,19 @@ class Captures(ast.NodeTransformer):
         if raised is not None:
             found, kind = self._meant(raised, beyond=True)
             if found and isinstance(kind, type) and issubclass(kind, BaseException):
-                self.raises[ast.unparse(raised)] = kind
+                name = f"{kind.__module__}.{kind.__qualname__}"
+                self._know_exceptions({name: kind}, node)
+                node.kind = name  # type: ignore[attr-defined]
             else:
                 raise Refused(node, "raise of anything but a class of exceptions", 'write raise ValueError("...")')
             if isinstance(node.exc, ast.Call):
                 node.exc.args = [self.visit(argument) for argument in node.exc.args]
         return node
+
+    def _know_exceptions(self, kinds: Mapping[str, type[BaseException]], node: ast.AST) -> None:
+        for name, kind in kinds.items():
+            if self.raises.setdefault(name, kind) is not kind:
+                raise Refused(node, f"two exceptions of the name {name}", "give one of them another name")
 
     def visit_For(self, node: ast.For) -> ast.stmt:
         node.iter = self.visit(node.iter)
@@ -237,10 +257,13 @@ class Captures(ast.NodeTransformer):
         self._loops -= 1
         return node
 
-    def visit_ListComp(self, node: ast.AST) -> ast.AST:
-        self._loops += 1
+    def visit_ListComp(self, node: Any) -> ast.AST:
+        targets = [name for generator in node.generators for name in ast.walk(generator.target)]
+        before, self._loops = self._own, self._loops + 1
+        # Its variables are its own.
+        self._own = before | {name.id for name in targets if isinstance(name, ast.Name)}
         self.generic_visit(node)
-        self._loops -= 1
+        self._own, self._loops = before, self._loops - 1
         return node
 
     visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_ListComp
@@ -255,17 +278,30 @@ class Captures(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
+        table = self._named_table(node)
+        if table is not None:
+            return table
         found, called = self._meant(node.func)
         if not found:
+            if isinstance(node.func, ast.Name) and node.func.id not in self._own:
+                instead = "define it before, or import it"
+                raise Refused(node.func, f"{node.func.id}, which is not defined here", instead)
             return self.generic_visit(node)  # type: ignore[return-value]
         fresh = next((kind for function, kind in _FRESH.items() if called == function), None)
         if fresh is not None:
             return self._freshly(node, fresh)
         if any(called == function for function in _PURE):
-            if self._is_closed(node, set()):
-                kind = type(eval(ast.unparse(node), dict(self._outside)))
+            if self._is_closed(node):
+                try:
+                    kind = type(eval(ast.unparse(node), dict(self._outside)))
+                except Exception as error:
+                    raise Refused(node, f"a value that cannot be made ({error})", "write one that can") from None
                 if kind in SCALARS:
                     return self._captured(node, kind)
+            if called is decimal.Decimal:
+                node.func = at(ast.Name("Decimal", ast.Load()), node.func)
+            elif isinstance(node.func, ast.Name) and node.func.id == "Decimal":
+                raise Refused(node, "a call of this", "give what is called Decimal another name")
             return self.generic_visit(node)  # type: ignore[return-value]
         if called is print or _is_logging(called):
             raise Refused(node, f"{ast.unparse(node.func)} within an expression", "call it in a line of its own")
@@ -273,48 +309,70 @@ class Captures(ast.NodeTransformer):
             return self.generic_visit(node)  # type: ignore[return-value]
         return self._called(node, self._program_of(called))
 
+    def _named_table(self, node: ast.Call) -> ast.expr | None:
+        """``db.table("shop.stock")``"""
+        if not (isinstance(node.func, ast.Attribute) and node.func.attr == "table" and len(node.args) == 1):
+            return None
+        database, name = self._ours(node.func.value), node.args[0]
+        if database is None or not (isinstance(name, ast.Constant) and isinstance(name.value, str)):
+            return None
+        return at(ast.Attribute(database, name.value, ast.Load()), node)
+
     def _freshly(self, node: ast.Call, kind: type) -> ast.expr:
         text = ast.unparse(node)
         if self._loops:
             instead = "take it before the loop: its value is captured once, when the call is made"
             raise Refused(node, f"{text} in a loop", instead)
-        if not self._is_closed(node, self._parameters):
-            instead = "give it arguments that are known when the call is made: parameters and constants"
+        if not self._is_closed(node):
+            instead = "give it arguments that are known before the call, or pass its value as an argument"
             raise Refused(node, f"{text}, whose arguments are computed", instead)
         self._fresh += 1
         return self._captured(node, kind, f"{text} #{self._fresh}")
 
     def _called(self, node: ast.Call, program: Any) -> ast.expr:
         """The call of another compiled function, with its arguments in its order."""
-        arguments: dict[str, Any] = {}
+        # They are computed in the order in which they are written.
+        positional = [self.visit(argument) for argument in node.args]
+        named = {str(keyword.arg): self.visit(keyword.value) for keyword in node.keywords}
         try:
-            bound = program.signature.bind(
-                *(self.visit(argument) for argument in node.args),
-                **{str(keyword.arg): self.visit(keyword.value) for keyword in node.keywords},
-            )
+            arguments: dict[str, Any] = dict(program.signature.bind(*positional, **named).arguments)
         except TypeError as error:
             raise Refused(node, f"this call of {ast.unparse(node.func)}: {error}", "call it as it is defined") from None
-        arguments.update(bound.arguments)
+        written = [*positional, *named.values()]
         for name, parameter in program.signature.parameters.items():
             if name not in arguments:
                 default = parameter.default
                 if default is not None and type(default) not in (bool, int, float, str):
                     raise Refused(node, f"a call without {name}, whose default is no literal", "give it")
                 arguments[name] = at(ast.Constant(default), node)
+                written.append(arguments[name])
         ordered = [arguments[name] for name in program.signature.parameters]
         for capture in program.captures:
             if "#" in capture.name and self._loops:
-                raise Refused(
-                    node,
-                    f"a call in a loop of what captures {capture.text}",
-                    "give it the value as an argument",
-                )
+                instead = "give it the value as an argument"
+                raise Refused(node, f"a call in a loop of what captures {capture.text}", instead)
+            if capture.names & self._assigned:
+                instead = "pass its value as an argument"
+                raise Refused(node, f"a call of what reads {capture.text}, which is assigned here", instead)
             self._fresh += 1
             name = f"{program.name} {capture.name} #{self._fresh}"
             self.found[name] = capture.renamed(name)
             ordered.append(at(ast.Name(name, ast.Load()), node))
-        self.raises.update(program.raises)
-        return at(Called(function=program.name, args=ordered), node)
+            written.append(ordered[-1])
+        self._know_exceptions(program.raises, node)
+        self.called.update({program.name: program}, **program.callees)
+        optional = [place for place, kind in enumerate(program.kinds) if kind.is_optional]
+        return at(
+            Called(
+                function=program.name,
+                args=ordered,
+                order=[ordered.index(argument) for argument in written],
+                optional=optional,
+                may_be_none=any(kind.is_optional for kind in program.returns),
+                gives_list=any(kind.is_list for kind in program.returns),
+            ),
+            node,
+        )
 
     def _printed(self, call: ast.Call) -> ast.stmt:
         """What is printed, as one text."""
@@ -323,13 +381,21 @@ class Captures(ast.NodeTransformer):
         if other:
             raise Refused(call, f"print with {other.pop()}", "print to the standard output")
         parts: list[ast.expr] = []
+        between, end = (self._option(options, name, usual) for name, usual in (("sep", " "), ("end", "\n")))
         for argument in call.args:
             if parts:
-                parts.append(_shown(self.visit(options["sep"]) if "sep" in options else ast.Constant(" "), call))
+                parts.append(_shown(between, call))
             parts.append(_shown(self.visit(argument), call))
-        parts.append(_shown(self.visit(options["end"]) if "end" in options else ast.Constant("\n"), call))
+        parts.append(_shown(end, call))
         text = at(ast.JoinedStr(parts), call)
         return at(Said(state=PRINTED, value=text), call)
+
+    def _option(self, options: Mapping[str, ast.expr], name: str, usual: str) -> ast.expr:
+        given = options.get(name)
+        if given is None or (isinstance(given, ast.Constant) and given.value is None):
+            return ast.Constant(usual)
+        made: ast.expr = self.visit(given)
+        return made
 
     def _logged(self, call: ast.Call, called: Any) -> ast.stmt:
         if len(call.args) != 1 or call.keywords:

@@ -10,7 +10,7 @@ import copy
 import sys
 from collections.abc import Callable, Sequence
 
-from .kernel import Append, Declared, Element, Empty, Raised, SetElement, Zero
+from .kernel import Append, Called, Declared, Element, Empty, Raised, SetElement, Zero
 from .names import (
     DICT,
     LIST,
@@ -36,7 +36,10 @@ from .names import (
 )
 from .refusal import Refused
 
-__all__ = ["Collections"]
+__all__ = ["Changes", "Collections"]
+
+#: Names that get another collection in a loop, and those that change there in place.
+Changes = tuple[set[str], set[str]]
 
 #: What is done with an element.
 Body = Callable[[ast.expr], Statements]
@@ -96,6 +99,11 @@ class Collections:
         if _is_part(node) and self.shapes.of(node.func.value) == DICT:  # type: ignore[attr-defined]
             keys, values = parts_of(self.collection(node.func.value, out))  # type: ignore[attr-defined]
             return keys if node.func.attr == "keys" else values  # type: ignore[attr-defined]
+        if isinstance(node, Called):
+            given = self.value(node, out)
+            assert isinstance(given, ast.Name)
+            self.shapes.hold(given.id, LIST)
+            return given.id
         name = self.shapes.new("list")
         self.shapes.hold(name, LIST)
         self.collect(name, LIST, node, out)
@@ -151,6 +159,8 @@ class Collections:
             self._add_part(name, node, out)
         elif isinstance(node, ast.Call):
             self._add_called(name, shape, node, out)
+        elif isinstance(node, Called):
+            self.each(node, grown, node, out)
         elif isinstance(node, ast.Name):
             if self.shapes.of(node) == ONE:
                 # Elements of what is no collection are characters.
@@ -304,7 +314,15 @@ class Collections:
 
     # How they are gone through.
 
-    def loop_over(self, target: ast.expr, over: ast.expr, body: Statements, place: ast.AST, out: Statements) -> None:
+    def loop_over(
+        self,
+        target: ast.expr,
+        over: ast.expr,
+        body: Statements,
+        place: ast.AST,
+        out: Statements,
+        changes: Changes = (set(), set()),
+    ) -> None:
         """A loop, whose body is in fewer words already."""
         if is_call_of(over, "range") and isinstance(over, ast.Call):
             numbers = at(ast.Call(over.func, self.sequence(over.args, out), over.keywords), over)
@@ -313,12 +331,18 @@ class Collections:
             rows = self.parts_of_call(over, out) if isinstance(over, ast.Call) else over
             out.append(loop(target, rows, body, place))
         else:
-            self._loop_over_elements(target, over, body, place, out)
+            self._loop_over_elements(target, over, body, place, out, changes)
 
     def _loop_over_elements(
-        self, target: ast.expr, over: ast.expr, body: Statements, place: ast.AST, out: Statements
+        self, target: ast.expr, over: ast.expr, body: Statements, place: ast.AST, out: Statements, changes: Changes
     ) -> None:
         lists, first = self._side_by_side(over, out)
+        rebound, changed = changes
+        named = [name.removesuffix(" keys").removesuffix(" values") for name in lists]
+        if any(name in changed for name in named):
+            raise Refused(place, "a loop over a collection that changes in it", "loop over a copy: list(...)")
+        # A name that gets another collection is looped over as it was.
+        lists = [self._copied(name, place, out) if own in rebound else name for name, own in zip(lists, named)]
         targets: list[ast.expr] = [target]
         number: ast.expr | None = None
         if first is not None:
@@ -335,7 +359,12 @@ class Collections:
                 if isinstance(part, Append) and isinstance(part.list, ast.Name) and part.list.id in lists:
                     raise Refused(place, "a loop over a list that grows in it", "loop over a copy of it")
         is_reversed = is_call_of(over, "reversed")
-        if len(lists) == 1 and number is None and isinstance(targets[0], ast.Name) and not is_reversed:
+        is_set = any(
+            isinstance(part, SetElement) and isinstance(part.list, ast.Name) and part.list.id in lists
+            for statement in body
+            for part in ast.walk(statement)
+        )
+        if len(lists) == 1 and not is_set and number is None and isinstance(targets[0], ast.Name) and not is_reversed:
             out.append(loop(targets[0], load(lists[0], place), body, place))
             return
         # By places, as far as the shortest list goes.
@@ -356,6 +385,12 @@ class Collections:
             minus = at(ast.UnaryOp(ast.USub(), constant(1, place)), place)
             places = [at(ast.BinOp(count, ast.Sub(), constant(1, place)), place), minus, minus]
         out.append(loop(stored(turn, place), call("range", places, place), [*begin, *body], place))
+
+    def _copied(self, name: str, place: ast.AST, out: Statements) -> str:
+        made = self.shapes.new("list")
+        self.shapes.hold(made, LIST)
+        out.append(store(made, load(name, place), place))
+        return made
 
     def _side_by_side(self, over: ast.expr, out: Statements) -> tuple[list[str], ast.expr | None]:
         """Lists whose elements a loop is over, side by side; and the first number, if they are counted."""
@@ -443,21 +478,26 @@ class Collections:
         """``d[key]``, or ``d.get(key, otherwise)``"""
         keys, values = parts_of(name)
         key = self.named(self.value(key, out), out)
+        if otherwise is None:
+            found = self.place_of_key(name, key, place, out)
+            return at(Element(list=load(values, place), place=found), place)
+        result = self.shapes.new("value")
+        instead = self.named(self.value(otherwise, out), out)
         found = self._find(keys, key, place, out)
         is_missing = compare(load(found, place), ast.Lt(), constant(0, place), place)
         element = at(Element(list=load(values, place), place=load(found, place)), place)
-        if otherwise is None:
-            shown = at(ast.JoinedStr([at(ast.FormattedValue(key, -1, None), place)]), place)
-            out.append(when(is_missing, [at(Raised(kind="KeyError", message=shown), place)], [], place))
-            return element
-        result = self.shapes.new("value")
-        before: Statements = []
-        instead = self.value(otherwise, before)
-        out.extend(before)
         out.append(
             when(is_missing, [store(result, instead, place)], [store(result, element, place)], place),
         )
         return load(result, place)
+
+    def place_of_key(self, name: str, key: ast.expr, place: ast.AST, out: Statements) -> ast.Name:
+        """The place of a key that is there."""
+        key = self.named(key, out)
+        found = self._find(parts_of(name)[0], key, place, out)
+        is_missing = compare(load(found, place), ast.Lt(), constant(0, place), place)
+        out.append(when(is_missing, [at(Raised(kind="KeyError", message=key), place)], [], place))
+        return load(found, place)
 
     def any_of(self, is_any: bool, over: ast.expr, place: ast.AST, out: Statements) -> ast.expr:
         """``any`` and ``all``"""
@@ -632,9 +672,8 @@ class Collections:
         elif what in ("discard", "remove") and shape == SET and len(arguments) == 1:
             value = self.named(self.value(arguments[0], out), out)
             if what == "remove":
-                shown = at(ast.JoinedStr([at(ast.FormattedValue(value, -1, None), node)]), node)
                 is_missing = compare(value, ast.NotIn(), load(name, node), node)
-                out.append(when(is_missing, [at(Raised(kind="KeyError", message=shown), node)], [], node))
+                out.append(when(is_missing, [at(Raised(kind="KeyError", message=value), node)], [], node))
             alone = at(ast.Set([value]), node)
             self.collect(name, SET, at(ast.BinOp(load(name, node), ast.Sub(), alone), node), out)
         elif what == "sort" and shape == LIST and not arguments:

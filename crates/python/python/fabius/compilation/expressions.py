@@ -9,7 +9,24 @@ from ..errors import ProgrammingError
 from ..parameters import bound
 from .collections import Collections
 from .kernel import Called, Element, Query, Raised
-from .names import DICT, LIST, ONE, Statements, at, call, compare, constant, load, negated, root, store, stored, when
+from .names import (
+    DICT,
+    LIST,
+    ONE,
+    Statements,
+    at,
+    call,
+    compare,
+    constant,
+    is_of_database,
+    items_of,
+    load,
+    negated,
+    root,
+    store,
+    stored,
+    when,
+)
 from .refusal import Refused
 
 __all__ = ["Expressions"]
@@ -31,6 +48,12 @@ class Expressions(Collections):
         if self.shapes.of(node) != ONE:
             return load(self.list_of(node, out), node)
         left, right = self.sequence([node.left, node.right], out)
+        if isinstance(node.op, (ast.FloorDiv, ast.Mod)):
+            # The database writes out what rounding down means, with several copies of each.
+            left, right = (
+                one if isinstance(one, (ast.Name, ast.Constant, ast.Attribute)) else self.named(one, out)
+                for one in (left, right)
+            )
         return at(ast.BinOp(left, node.op, right), node)
 
     def _value_UnaryOp(self, node: ast.UnaryOp, out: Statements, truth: bool = False) -> ast.expr:
@@ -113,7 +136,7 @@ class Expressions(Collections):
             if len(compared) == 1:
                 return compared[0]
             return at(ast.BoolOp(ast.Or() if is_within else ast.And(), compared), place)
-        if isinstance(right, ast.Attribute) and root(right) == "the database":
+        if isinstance(right, ast.Attribute) and is_of_database(right):
             keys = left.elts if isinstance(left, ast.Tuple) else [left]
             values = self.sequence(keys, out)
             key = at(ast.Tuple(values, ast.Load()), left) if isinstance(left, ast.Tuple) else values[0]
@@ -139,13 +162,13 @@ class Expressions(Collections):
             asked = at(ast.Attribute(self.parts_of_call(node.value, out), node.attr, ast.Load()), node)
             out.append(store(name, at(ast.Call(asked, [], []), node), node))
             return load(name, node)
-        if root(node) in ("the database", "the package") and not isinstance(node.value, ast.Subscript):
+        if is_of_database(node) or root(node) == "the package":
             return node
         return at(ast.Attribute(self.value(node.value, out), node.attr, node.ctx), node)
 
     def row(self, node: ast.expr, out: Statements) -> ast.expr:
         """A row that is written to or deleted: it need not be read."""
-        if isinstance(node, ast.Subscript) and root(node) == "the database":
+        if isinstance(node, ast.Subscript) and is_of_database(node.value):
             key = node.slice
             if isinstance(key, ast.Tuple):
                 key = at(ast.Tuple(self.sequence(key.elts, out), ast.Load()), key)
@@ -156,10 +179,14 @@ class Expressions(Collections):
 
     def row_or_value(self, node: ast.expr, out: Statements) -> ast.expr:
         """What a name becomes: a row of the database, or a value."""
-        if isinstance(node, ast.Subscript) and root(node) == "the database":
+        if isinstance(node, ast.Subscript) and is_of_database(node.value):
             return self.row(node, out)
-        if isinstance(node, ast.Call) and root(node.func) == "the database":
-            return self.parts_of_call(node, out)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            asked = isinstance(node.func.value, ast.Call) and is_of_database(
+                getattr(node.func.value.func, "value", node)
+            )
+            if asked or is_of_database(node.func.value):
+                return self.parts_of_call(node, out)
         return self.value(node, out)
 
     def _value_Subscript(self, node: ast.Subscript, out: Statements) -> ast.expr:
@@ -171,7 +198,7 @@ class Expressions(Collections):
                 return load(self.list_of(node, out), node)
             name = load(self.list_of(node.value, out), node)
             return at(Element(list=name, place=self.place_in(name, node.slice, out)), node)
-        if root(node) == "the database":
+        if is_of_database(node.value):
             name_of_row = self.shapes.new("row")
             out.append(at(ast.Assign([stored(name_of_row, node)], self.row(node, out)), node))
             return load(name_of_row, node)
@@ -223,14 +250,21 @@ class Expressions(Collections):
         if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Call):
             inner = self.parts_of_call(function.value, out)
             function = at(ast.Attribute(inner, function.attr, function.ctx), function)
-            if root(function) in ("the database", "the package"):
+            if isinstance(inner, Query):
                 return at(ast.Call(function, self.sequence(node.args, out), node.keywords), node)
             node = at(ast.Call(function, node.args, node.keywords), node)
         values = [*node.args, *(keyword.value for keyword in node.keywords)]
         flat: list[ast.expr] = []
         for value in values:
             flat.extend(value.elts if isinstance(value, (ast.Tuple, ast.List)) else [value])
-        has_object = isinstance(function, ast.Attribute) and root(function) not in ("the database", "the package")
+        is_ours = isinstance(function, ast.Attribute) and (
+            is_of_database(function.value) or root(function.value) == "the package"
+        )
+        if is_ours and isinstance(function, ast.Attribute) and function.attr == "require":
+            node = _with_message(node)
+            values = [*node.args, *(keyword.value for keyword in node.keywords)]
+            flat = values
+        has_object = isinstance(function, ast.Attribute) and not is_ours
         head = [function.value] if has_object and isinstance(function, ast.Attribute) else []
         done = self.sequence([*head, *flat], out)
         if head and isinstance(function, ast.Attribute):
@@ -278,11 +312,30 @@ class Expressions(Collections):
 
     _value_ListComp = _value_List
 
+    def called(self, node: Called, out: Statements) -> Called:
+        """A call with its arguments in fewer words, computed in the order in which they are written."""
+        done = self.sequence([node.args[place] for place in node.order], out)
+        arguments = [done[node.order.index(place)] for place in range(len(node.args))]
+        return at(
+            Called(
+                function=node.function,
+                args=arguments,
+                order=node.order,
+                optional=node.optional,
+                may_be_none=node.may_be_none,
+                gives_list=node.gives_list,
+            ),
+            node,
+        )
+
     def _value_Called(self, node: Called, out: Statements) -> ast.expr:
         name = self.shapes.new("value")
-        arguments = self.sequence(node.args, out)
-        out.append(store(name, at(Called(function=node.function, args=arguments), node), node))
+        out.append(store(name, self.called(node, out), node))
         return load(name, node)
+
+    def _value_Name(self, node: ast.Name, out: Statements) -> ast.expr:
+        # Whether a dictionary has something, its keys say.
+        return load(items_of(node.id, DICT), node) if self.shapes.of(node) == DICT else node
 
     def _value_Call(self, node: ast.Call, out: Statements) -> ast.expr:
         if isinstance(node.func, ast.Name):
@@ -298,7 +351,8 @@ class Expressions(Collections):
                 return self.asked(shape, node, out)
             if what == "join" and len(node.args) == 1:
                 return self.joined(node, out)
-            if root(node) == "the database" and what in ("scalar", "get"):
+            is_asked = isinstance(node.func.value, ast.Call) and root(node) == "the database" and what == "scalar"
+            if is_asked or (what == "get" and is_of_database(node.func.value)):
                 name = self.shapes.new("value")
                 out.append(store(name, self.parts_of_call(node, out), node))
                 return load(name, node)
@@ -321,3 +375,10 @@ class Expressions(Collections):
         if name in ("sum", "min", "max"):
             return self.reduced(name, node, out)
         return None
+
+
+def _with_message(node: ast.Call) -> ast.Call:
+    """``require(condition, message=...)`` with its message in its place."""
+    if len(node.args) == 1 and [keyword.arg for keyword in node.keywords] == ["message"]:
+        return at(ast.Call(node.func, [*node.args, node.keywords[0].value], []), node)
+    return node

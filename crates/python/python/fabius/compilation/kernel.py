@@ -59,15 +59,29 @@ class Raised(ast.stmt):
 
 
 class Called(ast.expr):
-    """A call of another compiled function."""
+    """A call of another compiled function: its arguments in the order of its parameters, the order in which they are
+    computed, places of those that may be ``None``, and what it gives."""
 
-    _fields = ("function", "args")
+    _fields = ("function", "args", "order", "optional", "may_be_none", "gives_list")
     function: str
     args: builtins.list[ast.expr]
+    order: builtins.list[int]
+    optional: builtins.list[int]
+    may_be_none: bool
+    gives_list: bool
 
     if TYPE_CHECKING:
 
-        def __init__(self, *, function: str, args: builtins.list[ast.expr]) -> None: ...
+        def __init__(
+            self,
+            *,
+            function: str,
+            args: builtins.list[ast.expr],
+            order: builtins.list[int],
+            optional: builtins.list[int],
+            may_be_none: bool,
+            gives_list: bool,
+        ) -> None: ...
 
 
 class Query(ast.expr):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import Any, TypeVar
 
+from .kernel import Called
+
 __all__ = ["DICT", "LIST", "ONE", "SET", "Shapes", "Statements"]
 
 #: What a name holds.
@@ -70,6 +72,11 @@ def loop(variable: ast.expr, over: ast.expr, body: Statements, place: ast.AST) -
     return at(ast.For(variable, over, body, []), place)
 
 
+def copied(name: str, place: ast.AST) -> ast.expr:
+    """``name.copy()``"""
+    return at(ast.Call(at(ast.Attribute(load(name, place), "copy", ast.Load()), place), [], []), place)
+
+
 def root(node: ast.AST) -> str:
     """The name that a chain of attributes, elements and calls begins with."""
     while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
@@ -90,6 +97,13 @@ def items_of(name: str, shape: str) -> str:
 def is_call_of(node: ast.expr, function: str) -> bool:
     """Whether it calls a function of Python."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == function
+
+
+def is_of_database(node: ast.AST) -> bool:
+    """Whether it is the database, or a table of it: not a row, nor what a row has."""
+    if isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id == "the database"
 
 
 def is_of_rows(over: ast.expr) -> bool:
@@ -128,6 +142,8 @@ class Shapes:
             return DICT
         if isinstance(node, (ast.Set, ast.SetComp)):
             return SET
+        if isinstance(node, Called):
+            return LIST if node.gives_list else ONE
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Name):
                 return {"list": LIST, "sorted": LIST, "dict": DICT, "set": SET}.get(node.func.id, ONE)

@@ -7,9 +7,26 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .collections import Changes
 from .expressions import Expressions
-from .kernel import BARE, Called, Declared, Raised, Said, SetElement
-from .names import DICT, LIST, ONE, SET, Statements, at, compare, constant, load, negated, store, when
+from .kernel import BARE, Called, Declared, Element, Raised, Said, SetElement, Zero
+from .names import (
+    DICT,
+    LIST,
+    ONE,
+    SET,
+    Statements,
+    at,
+    compare,
+    constant,
+    is_of_database,
+    load,
+    negated,
+    parts_of,
+    root,
+    store,
+    when,
+)
 from .refusal import Refused
 
 __all__ = ["Desugaring"]
@@ -43,22 +60,26 @@ class Desugaring(Expressions):
             if shape != ONE:
                 self.change(shape, alone, out)
                 return
-        if isinstance(alone, ast.Call):
+        if isinstance(alone, Called):
+            out.append(at(ast.Expr(self.called(alone, out)), node))
+        elif isinstance(alone, ast.Call):
             out.append(at(ast.Expr(self.parts_of_call(alone, out)), node))
         elif isinstance(alone, ast.Constant):
             out.append(node)
         else:
-            value = self.value(alone, out)
-            if isinstance(alone, Called):
-                # The value of a call is dropped.
-                return
-            out.append(at(ast.Expr(value), node))
+            out.append(at(ast.Expr(self.value(alone, out)), node))
 
     def _do_Said(self, node: Said, out: Statements) -> None:
         out.append(at(Said(state=node.state, value=self.value(node.value, out)), node))
 
     def _do_Assign(self, node: ast.Assign, out: Statements) -> None:
         value: ast.expr = node.value
+        if len(node.targets) > 1 and self.shapes.of(value) != ONE:
+            raise Refused(node, f"a second name for a {self.shapes.of(value)}", "make one for each name")
+        is_zero = isinstance(value, ast.Constant) and type(value.value) is int and value.value == 0
+        if is_zero and isinstance(node.targets[0], ast.Name):
+            # What is added to it may be of another class.
+            value = at(Zero(), value)
         if len(node.targets) > 1:
             value = self.named(self.value(value, out), out)
         elif isinstance(node.targets[0], ast.Name) and isinstance(value, ast.Tuple):
@@ -99,9 +120,15 @@ class Desugaring(Expressions):
             index = self.place_in(load(name, place), target.slice, out, "list assignment index out of range")
             out.append(at(SetElement(list=load(name, place), place=index, value=made), place))
             return
+        made = self.value(value, out)
         if isinstance(target, ast.Attribute):
-            target = at(ast.Attribute(self.row(target.value, out), target.attr, target.ctx), target)
-        out.append(at(ast.Assign([target], self.value(value, out)), place))
+            # The value comes first.
+            before: Statements = []
+            row = self.row(target.value, before)
+            made = self.named(made, out) if before else made
+            out.extend(before)
+            target = at(ast.Attribute(row, target.attr, target.ctx), target)
+        out.append(at(ast.Assign([target], made), place))
 
     def _do_AugAssign(self, node: ast.AugAssign, out: Statements) -> None:
         target = node.target
@@ -114,13 +141,35 @@ class Desugaring(Expressions):
             raise Refused(node, f"this operator on a {shape}", "use append, add or a loop")
         if isinstance(target, ast.Subscript) and self.shapes.of(target.value) != ONE:
             key = self.named(self.value(target.slice, out), out)
-            before = at(ast.Subscript(target.value, key, ast.Load()), target)
-            after = at(ast.BinOp(before, node.op, node.value), node)
-            self._assign(at(ast.Subscript(target.value, key, ast.Store()), target), after, node, out)
+            self._augment_element(target, key, node, out)
             return
         if isinstance(target, ast.Attribute):
             target = at(ast.Attribute(self.row(target.value, out), target.attr, target.ctx), target)
-        out.append(at(ast.AugAssign(target, node.op, self.value(node.value, out)), node))
+        before = []
+        value = self.value(node.value, before)
+        if before:
+            # What is there is read before the value is computed.
+            loaded = copy.copy(target)
+            loaded.ctx = ast.Load()
+            read = self.named(self.value(loaded, out), out)
+            out.extend(before)
+            out.append(at(ast.Assign([target], at(ast.BinOp(read, node.op, value), node)), node))
+            return
+        out.append(at(ast.AugAssign(target, node.op, value), node))
+
+    def _augment_element(self, target: ast.Subscript, key: ast.expr, node: ast.AugAssign, out: Statements) -> None:
+        """``xs[i] += value``, ``d[key] += value``: what is there becomes another."""
+        name = self.collection(target.value, out)
+        self.refuse_parameter(name, node)
+        if self.shapes.of(target.value) == DICT:
+            values = parts_of(name)[1]
+            index: ast.expr = self.place_of_key(name, key, node, out)
+        else:
+            values = name
+            index = self.place_in(load(name, node), key, out, "list index out of range")
+        read = self.named(at(Element(list=load(values, node), place=index), node), out)
+        value = at(ast.BinOp(read, node.op, self.value(node.value, out)), node)
+        out.append(at(SetElement(list=load(values, node), place=index, value=value), node))
 
     def _do_If(self, node: ast.If, out: Statements) -> None:
         test = self.value(node.test, out, truth=True)
@@ -144,7 +193,7 @@ class Desugaring(Expressions):
         ended = self.shapes.new("ended")
         out.append(store(ended, constant(True, node), node))
         body = [_Breaks(ended).visit(copy.deepcopy(statement)) for statement in node.body]
-        flat = [made for one in body for made in (one if isinstance(one, list) else [one])]
+        flat = [made for one in body for made in _several(one)]
         otherwise: Statements = [when(load(ended, node), self.block(node.orelse), [], node)]
         # What is assigned before each `break` and in `else` has a value behind the loop.
         names = _assigned(node.orelse)
@@ -154,10 +203,8 @@ class Desugaring(Expressions):
         return self.block(flat), otherwise
 
     def _do_For(self, node: ast.For, out: Statements) -> None:
-        before: Statements = []
-        body, otherwise = self._else_of(node, before)
-        out.extend(before)
-        self.loop_over(node.target, node.iter, body, node, out)
+        body, otherwise = self._else_of(node, out)
+        self.loop_over(node.target, node.iter, body, node, out, _changes(node.body))
         out.extend(otherwise)
 
     def _do_Return(self, node: ast.Return, out: Statements) -> None:
@@ -173,6 +220,8 @@ class Desugaring(Expressions):
 
     def _do_Delete(self, node: ast.Delete, out: Statements) -> None:
         for target in node.targets:
+            if isinstance(target, ast.Name) or self.shapes.of(getattr(target, "value", target)) == LIST:
+                raise Refused(node, "del of a name, or of a list's element", "make a new list of what is kept")
             if isinstance(target, ast.Subscript) and self.shapes.of(target.value) == DICT:
                 key = self.named(self.value(target.slice, out), out)
                 self.remove(self.collection(target.value, out), key, node, out)
@@ -189,7 +238,8 @@ class Desugaring(Expressions):
         message = self.value(arguments[0], out) if arguments else at(ast.Constant(""), node)
         # One without a text is another than one with an empty text.
         bare = "" if arguments else BARE
-        out.append(at(Raised(kind=bare + ast.unparse(kind), message=message), node))
+        name = getattr(node, "kind", ast.unparse(kind))
+        out.append(at(Raised(kind=bare + name, message=message), node))
 
     def _do_Assert(self, node: ast.Assert, out: Statements) -> None:
         message = node.msg or at(ast.Constant(""), node)
@@ -213,7 +263,8 @@ class Desugaring(Expressions):
             and isinstance(statement, ast.Assign)
             and isinstance(statement.value, ast.Subscript)
             and isinstance(statement.targets[0], ast.Name)
-            and self.shapes.of(statement.value.value) == ONE
+            and is_of_database(statement.value.value)
+            and not any(isinstance(part, (ast.Call, ast.Subscript, Called)) for part in ast.walk(statement.value.slice))
         ):
             raise Refused(node, "try of this form", instead)
         table = at(ast.Attribute(statement.value.value, "get", ast.Load()), statement)
@@ -263,7 +314,32 @@ def _before_breaks(statements: Sequence[ast.stmt]) -> list[Sequence[ast.stmt]]:
             found.append(statements[:number])
         elif isinstance(statement, ast.If):
             found.extend(_before_breaks(statement.body) + _before_breaks(statement.orelse))
+        elif isinstance(statement, (ast.For, ast.While)):
+            found.extend(_before_breaks(statement.orelse))
+        elif any(isinstance(part, ast.Break) for part in ast.walk(statement)):
+            # What stands before it in `match` or `try` is not looked at.
+            found.append([])
     return found
+
+
+#: Methods that change a list, a set or a dictionary, other than by adding at its end.
+_CHANGING = frozenset("insert pop remove clear sort reverse discard add update popitem setdefault".split())
+
+
+def _changes(statements: Sequence[ast.stmt]) -> Changes:
+    """What statements do to collections: those that get another one, and those that change in place."""
+    rebound: set[str] = set()
+    changed: set[str] = set()
+    for node in (part for statement in statements for part in ast.walk(statement)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            rebound.add(node.id)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGING:
+            changed.add(root(node.func))
+        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Del):
+            changed.add(root(node))
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            changed.add(node.target.id)
+    return rebound, changed
 
 
 class _Breaks(ast.NodeTransformer):
@@ -276,7 +352,14 @@ class _Breaks(ast.NodeTransformer):
         return [store(self._ended, constant(False, node), node), node]
 
     def visit_For(self, node: ast.For) -> ast.For:
+        # What stands in its `else` leaves the loop around it.
+        node.orelse = [made for one in node.orelse for made in _several(self.visit(one))]
         return node
 
     def visit_While(self, node: ast.While) -> ast.While:
+        node.orelse = [made for one in node.orelse for made in _several(self.visit(one))]
         return node
+
+
+def _several(made: ast.stmt | list[ast.stmt]) -> list[ast.stmt]:
+    return made if isinstance(made, list) else [made]
