@@ -4,7 +4,6 @@ import asyncio
 import unittest
 
 import fabius
-
 from shop import ROWS, SCHEMA, defined
 
 TAKE = (

@@ -158,6 +158,8 @@ class Database:
     def __init__(self, native: _fabius.Database | Server) -> None:
         self._native = native
         self._lock = threading.Lock()
+        #: Each thread's session for calls of programs.
+        self._own = threading.local()
         self._executor: ThreadPoolExecutor | None = None
         self._pipeline: Pipeline | None = None
         self._functions: dict[Callable[..., Any], Transaction[Any, Any]] = {}
@@ -281,9 +283,10 @@ class Database:
             except Error as error:
                 raise program.raised(error) from None
             return program.answered((tuple(result.one()), [("NOTICE", *said) for said in result.said]))
-        with self._session() as connection:
-            answer = connection._native.execute_each(program.statement, [values])[0]
-        return program.answered(answer)
+        session = getattr(self._own, "session", None)
+        if session is None:
+            session = self._own.session = self._native.connect()
+        return program.answered(session.execute_each(program.statement, (values,))[0])
 
     def _transaction(self, function: Callable[..., R]) -> Transaction[..., R]:
         if isinstance(function, Transaction):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from typing import TYPE_CHECKING, Any
 
 from .compilation import Compiled
@@ -21,7 +21,48 @@ _TOGETHER = 1000
 #: Calls that wait, at most: then whoever hands more in waits.
 _WAITING = 20_000
 
-Call = tuple[Compiled, "list[Any]", "Future[Any]"]
+
+class Submitted(Future[Any]):
+    """A future that takes a condition to wait by only if somebody waits: most are done before."""
+
+    def __init__(self) -> None:
+        # As in `concurrent.futures.Future`, but for the condition.
+        self._state = "PENDING"
+        self._result: Any = None
+        self._exception: BaseException | None = None
+        self._waiters: list[Any] = []
+        self._done_callbacks: list[Any] = []
+
+    @property
+    def _condition(self) -> threading.Condition:
+        own = self.__dict__
+        if "condition" not in own:
+            with _making:
+                own.setdefault("condition", threading.Condition())
+        condition: threading.Condition = own["condition"]
+        return condition
+
+    def finish(self, result: Any, error: BaseException | None) -> None:
+        """Sets what the call gave, or why it ended, unless it was given up."""
+        with _making:
+            if "condition" not in self.__dict__:
+                # Nobody waits, nobody has been asked to call.
+                self._result, self._exception, self._state = result, error, "FINISHED"
+                return
+        try:
+            if error is None:
+                self.set_result(result)
+            else:
+                self.set_exception(error)
+        except InvalidStateError:
+            # It was given up; the call goes on.
+            pass
+
+
+#: Conditions are made one at a time, and none while a future without one is finished.
+_making = threading.Lock()
+
+Call = tuple[Compiled, "list[Any]", Submitted]
 
 
 class Pipeline:
@@ -37,7 +78,7 @@ class Pipeline:
         """Hands a call in."""
         while self._calls.qsize() > _WAITING:
             time.sleep(0.001)
-        future: Future[Any] = Future()
+        future = Submitted()
         self._calls.put((program, values, future))
         return future
 
@@ -70,7 +111,6 @@ class Pipeline:
             self._answer(call[0], together)
 
     def _answer(self, program: Compiled, calls: list[Call]) -> None:
-        calls = [call for call in calls if call[2].set_running_or_notify_cancel()]
         answers: list[Any]
         try:
             answers = self._session.execute_each(program.statement, [call[1] for call in calls])
@@ -78,6 +118,6 @@ class Pipeline:
             answers = [error] * len(calls)
         for (_, _, future), answer in zip(calls, answers):
             try:
-                future.set_result(program.answered(answer))
+                future.finish(program.answered(answer), None)
             except BaseException as error:
-                future.set_exception(error)
+                future.finish(None, error)

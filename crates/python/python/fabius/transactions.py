@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -117,9 +118,7 @@ class Transaction(Generic[P, R]):
 
     def is_in_client(self) -> bool:
         """Whether it runs in the client's process, as things are now."""
-        import fabius
-
-        return (self._side or fabius.side) == "client"
+        return (self._side or sys.modules["fabius"].side) == "client"
 
     @property
     def database(self) -> Database:

@@ -10,6 +10,7 @@ use fabius_sql_meaning::catalog::{Catalog, Function, Returns};
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::parameter_types::{ParameterTypes, index_of};
 use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_meaning::type_rules;
 use fabius_sql_syntax::part;
 use fabius_sql_syntax::plpgsql::tree::{
     Into, Loop, LoopKind, Path, Query as Asked, Statement as Done, StatementKind as Kind,
@@ -107,7 +108,7 @@ impl Lowering<'_> {
             let fits = value.class == wanted
                 || value.class.is_pending()
                 || value.class == Class::None
-                || (value.class == Class::Whole && wanted == Class::Decimal);
+                || (value.class == Class::Whole && matches!(wanted, Class::Decimal | Class::Float));
             if !fits {
                 let named = parameter.name.trim_start_matches("py ");
                 let what = format!("{} for {named}, which is {}", value.class.name(), wanted.name());
@@ -131,7 +132,7 @@ impl Lowering<'_> {
         }
         Ok(Value {
             can_fail: true,
-            is_nullable: false,
+            is_nullable: call.may_be_none,
             ..Value::of(tree, Class::of_parameter(&returns), span)
         })
     }
@@ -154,16 +155,23 @@ impl Lowering<'_> {
         };
         let read = Tokens::of(&query.text).and_then(|tokens| tokens.sql());
         let mut tree = read.map_err(|error| at_its_place(error, self))?;
-        let mut values = Vec::new();
-        for argument in &query.arguments {
-            let value = self.value(argument)?;
-            values.push((cast(value.tree, &value.class.sql_type())?, value.class.sql_type()));
-        }
-        let types: Vec<SqlType> = values.iter().map(|(_, sql_type)| sql_type.clone()).collect();
+        let arguments = query.arguments.iter().map(|argument| self.value(argument));
+        let arguments = arguments.collect::<Result<Vec<_>>>()?;
         let source = Arc::new(Source::new(query.text.as_str(), "statement"));
-        let mut types = ParameterTypes::new(&types);
+        // An argument is of the type that the statement wants, as a literal is.
+        let mut types = ParameterTypes::new(&vec![SqlType::Unknown; arguments.len()]);
         let lowered = bind::lower(&tree, &source, self.catalog, &mut types, None);
         let lowered = lowered.map_err(|error| at_its_place(error, self))?;
+        let mut values = Vec::new();
+        for (at, argument) in arguments.into_iter().enumerate() {
+            let own = argument.class.sql_type();
+            let wanted = types.known(at).filter(|wanted| {
+                **wanted != SqlType::Unknown
+                    && (argument.class != Class::Whole || type_rules::is_integer(wanted))
+                    && argument.class != Class::Decimal
+            });
+            values.push(cast(argument.tree, wanted.unwrap_or(&own))?);
+        }
         let Some(lowered) = lowered else {
             let what = "a statement that programs do not express";
             return self.refused(
@@ -179,7 +187,7 @@ impl Lowering<'_> {
         let flow = ast::visit_expressions_mut(&mut tree, |part| {
             if let Expr::Value(ast::ValueWithSpan { value: ast::Value::Placeholder(name), .. }) = part {
                 match index_of(name).ok().and_then(|index| values.get(index)) {
-                    Some((value, _)) => *part = value::nested(value.clone()),
+                    Some(value) => *part = value::nested(value.clone()),
                     None => return ControlFlow::Break(name.clone()),
                 }
             }

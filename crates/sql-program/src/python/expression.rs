@@ -328,8 +328,16 @@ impl Lowering<'_> {
                     | Comparison::In
                     | Comparison::NotIn
             );
-            if is_ordered && at == 0 {
+            let is_of_texts =
+                right.class == Class::Text && matches!(comparison, Comparison::In | Comparison::NotIn);
+            if (is_ordered || is_of_texts) && at == 0 {
                 (left, right) = (self.sure(left), self.sure(right));
+            }
+            let before = if at == 0 { first } else { &others[at - 1].1 };
+            match (&left.class, &right.class) {
+                (Class::Float, Class::Whole) if is_whole(&others[at].1) => right = as_float(right)?,
+                (Class::Whole, Class::Float) if is_whole(before) => left = as_float(left)?,
+                _ => {}
             }
             can_fail |= right.can_fail;
             let compared = value::compared(&left, *comparison, &right);
@@ -407,4 +415,14 @@ impl Lowering<'_> {
         };
         Ok(if value.is_nullable { value::function("coalesce", vec![shown, text("None")]) } else { shown })
     }
+}
+
+/// Whether it is a whole number that is written out.
+fn is_whole(expression: &Expression) -> bool {
+    matches!(&expression.kind, ExpressionKind::Constant(Constant::Whole(_)))
+}
+
+/// A whole number as one with a fraction.
+fn as_float(value: Value) -> Result<Value> {
+    Ok(Value { tree: cast(value.tree, &SqlType::Double)?, class: Class::Float, ..value })
 }

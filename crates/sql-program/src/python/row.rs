@@ -367,18 +367,22 @@ impl Lowering<'_> {
             let what = format!("{} for column {column}, which is {}", value.class.name(), class.name());
             return self.refused(span, &what, "convert it");
         }
-        let wanted = place.name.as_ref().and_then(|name| self.rows.get(name)).map(|row| row.wanted.clone());
-        let wanted = wanted.unwrap_or_default();
-        let condition = statement::has_key(&place.table, &place.key);
-        let update = statement::update(&place.table, (column, value.tree), condition, &wanted)?;
         let name = place.name.as_deref().unwrap_or_default();
+        // A row that nothing else can have written is there, and has what was read of it.
+        let is_fresh = self.is_fresh(name);
+        let is_followed = place.table.columns.iter().any(|column| column.generated.is_some());
+        let wanted = place.name.as_ref().and_then(|name| self.rows.get(name)).map(|row| row.wanted.clone());
+        let mut read = wanted.unwrap_or_default();
+        read.retain(|own| !is_fresh || is_followed || own == column);
+        let condition = statement::has_key(&place.table, &place.key);
+        let update = statement::update(&place.table, (column, value.tree), condition, &read)?;
         self.forget_columns(name);
         self.is_written(place.table.oid, place.name.as_deref());
         if !name.is_empty() {
             self.is_read(name);
         }
-        done.push(Done { kind: self.reading(update, name, &wanted, span), span });
-        self.require_found(&place.table, &place.key, span, done)
+        done.push(Done { kind: self.reading(update, name, &read, span), span });
+        if is_fresh { Ok(()) } else { self.require_found(&place.table, &place.key, span, done) }
     }
 
     /// What a column is before something is added to it: what the row has, so that nobody needs to read it; or what was

@@ -249,6 +249,10 @@ pub fn calculated(
         |symbol: BinaryOperator| part::binary(nested(left.tree.clone()), symbol, nested(right.tree.clone()));
     use Class::{Decimal, Float, Text, Whole};
     let (tree, class) = match (operator, &left.class, &right.class) {
+        (Operator::Multiply, Text, Whole) => {
+            let times = cast(nested(right.tree.clone()), &SqlType::Int).map_err(|_| no_operator())?;
+            (function("repeat", vec![left.tree.clone(), times]), Text)
+        }
         (Operator::Add, Text, Text) => (plain(BinaryOperator::StringConcat), Text),
         (Operator::Add | Operator::Subtract | Operator::Multiply, one, other) => {
             let class = match (one, other) {
@@ -292,7 +296,7 @@ pub fn calculated(
         }
         _ => return Err(no_operator()),
     };
-    let can_fail = class != Text || left.can_fail || right.can_fail;
+    let can_fail = class != Text || operator != Operator::Add || left.can_fail || right.can_fail;
     Ok(Value { can_fail, ..Value::of(nested(tree), class, span) })
 }
 

@@ -99,7 +99,7 @@ class Kind(NamedTuple):
 
     def plain(self, value: Any) -> Any:
         """A value without what a class of the user's adds to it (``IntEnum``)."""
-        if type(value) is list and self.of in (int, str):
+        if self.is_list and value is not None:
             return [_plain(self.of, element) for element in value]
         return _plain(self.of, value)
 
@@ -122,12 +122,14 @@ def _is_kept(value: decimal.Decimal | None) -> bool:
 def _plain(kind: type, value: Any) -> Any:
     if type(value) is kind or value is None:
         return value
-    if kind is int:
-        return int(value)
+    if kind in (int, float):
+        return kind(value)
     return str.__str__(value) if kind is str else value
 
 
 def _is_of(kind: type, value: Any) -> bool:
+    if kind is float:
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
     if kind in (int, datetime.date):
         # Neither a truth nor a moment, though Python derives them.
         return isinstance(value, kind) and not isinstance(value, (bool, datetime.datetime))
@@ -137,8 +139,14 @@ def _is_of(kind: type, value: Any) -> bool:
     return isinstance(value, kind)
 
 
+#: The most usual kind.
+_INT = Kind(int)
+
+
 def _kind(hint: Any) -> Kind | None:
     """What an annotation says, if it is of SQL."""
+    if hint is int:
+        return _INT
     if get_origin(hint) in (Union, types.UnionType):
         others = [part for part in get_args(hint) if part is not type(None)]
         inner = _kind(others[0]) if len(others) == 1 else None
@@ -189,8 +197,9 @@ class Compiled:
 
     def explained(self) -> str:
         """The statement that explains it."""
-        types = [*(kind.sql for kind in self.kinds), *(_TYPES[capture.kind] for capture in self.captures)]
-        return f"explain {self._select(', '.join(f'null::{sql}' for sql in types))}"
+        kinds = [*self.kinds, *(Kind(capture.kind) for capture in self.captures)]
+        values = [f"'{{}}'::{kind.sql}" if kind.is_list else f"null::{kind.sql}" for kind in kinds]
+        return f"explain {self._select(', '.join(values))}"
 
     def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
         """The values of its parameters for a call."""
@@ -198,12 +207,14 @@ class Compiled:
             bound = self.signature.bind(*args, **kwargs)
             bound.apply_defaults()
             args = tuple(bound.arguments.values())
-        for name, value, kind in zip(self._parameters, args, self.kinds):
+        values = list(args)
+        for place, kind in enumerate(self.kinds):
+            value = args[place]
             # What most arguments are.
-            if type(value) is int and kind.of is int and not kind.is_list and -_INT_MAX <= value <= _INT_MAX:
+            if type(value) is int and kind is _INT and -_INT_MAX <= value <= _INT_MAX:
                 continue
-            kind.check(name, value)
-        values = [kind.plain(value) for value, kind in zip(args, self.kinds)]
+            kind.check(self._parameters[place], value)
+            values[place] = kind.plain(value)
         if self.captures:
             values.extend(self._captured())
         return values
@@ -327,11 +338,12 @@ def compiled(function: Callable[..., Any], database: Database) -> Compiled:
     if not isinstance(function, types.FunctionType):
         name = getattr(function, "__name__", type(function).__name__)
         raise CompilationError(f"{name} is no function that is defined by `def`: only those can be compiled")
-    source, first, file, tree = _source(function)
     if hasattr(function, "__wrapped__"):
-        raise _refused(
-            file, first, f"{function.__qualname__} is decorated by something else: compile what it decorates"
+        raise CompilationError(
+            f"{function.__qualname__} is decorated by something else: compile what it decorates, "
+            "or run it in the client's process (side='client')"
         )
+    source, first, file, tree = _source(function)
     if function in _under_way:
         raise _refused(file, first, f"{function.__qualname__} calls itself: write a loop")
     if not isinstance(tree, ast.FunctionDef):

@@ -138,6 +138,11 @@ class Desugaring(Expressions):
                 self.refuse_parameter(target.id, node)
                 self.extend(target.id, shape, node.value, node, out)
                 return
+            if shape == SET and isinstance(node.op, (ast.Sub, ast.BitAnd)):
+                self.refuse_parameter(target.id, node)
+                own = load(target.id, node)
+                self.collect(target.id, SET, at(ast.BinOp(own, node.op, node.value), node), out)
+                return
             raise Refused(node, f"this operator on a {shape}", "use append, add or a loop")
         if isinstance(target, ast.Subscript) and self.shapes.of(target.value) != ONE:
             key = self.named(self.value(target.slice, out), out)
