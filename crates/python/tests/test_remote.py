@@ -148,6 +148,21 @@ class Remote(unittest.TestCase):
             thread.join()
         self.assertEqual(sum(done), 10)
 
+    def test_calls_are_submitted_together(self):
+        db = self.db
+
+        @db.transaction
+        def take(item: int) -> int:
+            row = db.stock[item]
+            fabius.require(row.qty > 0, "none left")
+            row.qty -= 1
+            return row.qty
+
+        calls = [db.submit(take, 5) for _ in range(12)]
+        ended = [call.exception() for call in calls]
+        self.assertEqual([type(error) for error in ended if error is not None], [fabius.Aborted] * 2)
+        self.assertEqual(sorted(call.result() for call in calls if not call.exception()), list(range(10)))
+
     def test_calls_under_a_key_happen_once(self):
         db = self.db
 

@@ -276,7 +276,7 @@ class Database:
         """Calls a program, as a part of the transaction that this thread is in, or else as one of its own."""
         values = program.arguments(args, kwargs)
         run = transactions.current(self)
-        if run is not None or isinstance(self._native, Server) or not keys.is_free():
+        if run is not None or not keys.is_free():
             try:
                 with run.part() if run is not None else nullcontext():
                     result = (run or self).execute(numbered(program.statement), values)

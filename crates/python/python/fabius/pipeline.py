@@ -34,7 +34,7 @@ class Submitted(Future[Any]):
         self._done_callbacks: list[Any] = []
 
     @property
-    def _condition(self) -> threading.Condition:
+    def _condition(self) -> threading.Condition:  # type: ignore[override]
         own = self.__dict__
         if "condition" not in own:
             with _making:

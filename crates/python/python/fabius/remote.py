@@ -100,6 +100,18 @@ class Session:
         except psycopg.Error as error:
             raise _of(error) from None
 
+    def execute_each(self, text: str, calls: Sequence[Sequence[Any]]) -> list[Any]:
+        """Runs a statement for each list of parameters, one after the other, each as a transaction of its own: for each
+        its first row and the notices, or an exception."""
+        return [self._called(text, values) for values in calls]
+
+    def _called(self, text: str, values: Sequence[Any]) -> Any:
+        try:
+            cursor = psycopg.RawCursor(self._connection).execute(text, values, prepare=True)
+            return cursor.fetchone() if cursor.description else None, self.notices()
+        except psycopg.Error as error:
+            return _of(error)
+
     def split(self, text: str) -> list[str]:
         """A server takes several statements at once."""
         return [text]

@@ -18,6 +18,7 @@ from . import compilation, dbapi, keys
 from .aborts import Aborted, require
 from .compilation import Compiled
 from .errors import DataError, NotSupportedError, OperationalError, ProgrammingError, lookup
+from .explanation import Drawing, explanation
 from .parameters import Parameters
 from .tables import Shape, Table, quoted
 
@@ -149,7 +150,11 @@ class Transaction(Generic[P, R]):
         if self.is_in_client():
             raise ProgrammingError("it runs in the client's process: only programs are explained (side='database')")
         rows = self._database.execute(self.program().explained())
-        return "\n".join(row[0] for row in rows)
+        return explanation("\n".join(row[0] for row in rows))
+
+    def draw(self) -> Drawing:
+        """:meth:`explain` as a picture, which a notebook shows; ``reserve.draw().save("reserve.svg")``."""
+        return Drawing(self._function.__qualname__, self.explain())
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.is_in_client():

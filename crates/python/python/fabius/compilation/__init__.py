@@ -31,7 +31,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from ..errors import Error, NotSupportedError, ProgrammingError
+from ..errors import DatabaseError, Error, NotSupportedError, ProgrammingError
 from .captures import Capture, Captures, names_outside
 from .kernel import ASSIGNED, BARE, LOGGED, PRINTED, RAISED, json_of
 from .names import Shapes, copied
@@ -493,7 +493,7 @@ class _Body:
 
         if isinstance(called, Transaction):
             if called.database is not self._database:
-                raise Refused(self._tree, f"a call of {called.__name__}, of another database", "call it outside")
+                raise Refused(self._tree, f"a call of {called!r}, of another database", "call it outside")
             program = called.program()
         else:
             program = self._database._transaction(called).program()
@@ -598,7 +598,7 @@ def _literal(text: str) -> str:
     return f"{tag}{text}{tag}"
 
 
-def explained(error: ProgrammingError | NotSupportedError, function: Callable[..., Any]) -> CompilationError:
+def explained(error: DatabaseError, function: Callable[..., Any]) -> CompilationError:
     """An error of the database about a function, at its place in the user's file."""
     source = _source(function)
     line = _line_of(error.detail)

@@ -257,7 +257,7 @@ class Captures(ast.NodeTransformer):
         self._loops -= 1
         return node
 
-    def visit_ListComp(self, node: Any) -> ast.AST:
+    def visit_ListComp(self, node: Any) -> Any:
         targets = [name for generator in node.generators for name in ast.walk(generator.target)]
         before, self._loops = self._own, self._loops + 1
         # Its variables are its own.

@@ -479,8 +479,8 @@ class Collections:
         keys, values = parts_of(name)
         key = self.named(self.value(key, out), out)
         if otherwise is None:
-            found = self.place_of_key(name, key, place, out)
-            return at(Element(list=load(values, place), place=found), place)
+            index = self.place_of_key(name, key, place, out)
+            return at(Element(list=load(values, place), place=index), place)
         result = self.shapes.new("value")
         instead = self.named(self.value(otherwise, out), out)
         found = self._find(keys, key, place, out)
@@ -592,11 +592,11 @@ class Collections:
         if shape == LIST and what in ("count", "index") and len(node.args) == 1:
             value = self.named(self.value(node.args[0], out), out)
             if what == "index":
-                found = self._find(name, value, node, out)
+                index = self._find(name, value, node, out)
                 raised = at(Raised(kind="ValueError", message=_not_in_list(value, node)), node)
-                is_missing = compare(load(found, node), ast.Lt(), constant(0, node), node)
+                is_missing = compare(load(index, node), ast.Lt(), constant(0, node), node)
                 out.append(when(is_missing, [raised], [], node))
-                return load(found, node)
+                return load(index, node)
             total = self.shapes.new("count")
             out.append(store(total, constant(0, node), node))
 

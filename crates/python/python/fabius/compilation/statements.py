@@ -123,10 +123,10 @@ class Desugaring(Expressions):
         made = self.value(value, out)
         if isinstance(target, ast.Attribute):
             # The value comes first.
-            before: Statements = []
-            row = self.row(target.value, before)
-            made = self.named(made, out) if before else made
-            out.extend(before)
+            first: Statements = []
+            row = self.row(target.value, first)
+            made = self.named(made, out) if first else made
+            out.extend(first)
             target = at(ast.Attribute(row, target.attr, target.ctx), target)
         out.append(at(ast.Assign([target], made), place))
 
@@ -150,7 +150,7 @@ class Desugaring(Expressions):
             return
         if isinstance(target, ast.Attribute):
             target = at(ast.Attribute(self.row(target.value, out), target.attr, target.ctx), target)
-        before = []
+        before: Statements = []
         value = self.value(node.value, before)
         if before:
             # What is there is read before the value is computed.

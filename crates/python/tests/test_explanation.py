@@ -1,0 +1,59 @@
+"""What is said, and drawn, of a program."""
+
+import os
+import tempfile
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+import fabius
+from shop import ROWS, SCHEMA, defined
+
+TAKE = (
+    "def f(item: int, n: int) -> int:\n"
+    "    row = db.stock[item]\n"
+    "    fabius.require(row.qty >= n, f'only {row.qty} left')\n"
+    "    row.qty -= n\n"
+    "    return row.qty\n"
+)
+
+
+class Explanation(unittest.TestCase):
+    def setUp(self):
+        self.db = fabius.open(durability="none")
+        self.addCleanup(self.db.close)
+        self.db.script(SCHEMA + ROWS)
+        self.take = self.db.transaction(defined(TAKE, self.db))
+
+    def test_text(self):
+        text = self.take.explain()
+        self.assertIn("Phase:", text)
+        self.assertIn("stock[row's key 1]", text)
+        self.assertIn("row.qty", text)
+        self.assertNotIn("py ", text)
+
+    def test_lists_and_tuples(self):
+        function = self.db.transaction(
+            defined("def f(a: list[int], s: str | None) -> tuple[int, str]:\n    return len(a), f'{s}'\n", self.db)
+        )
+        self.assertIn("read only", function.explain())
+
+    def test_picture(self):
+        picture = self.take.draw()
+        root = ElementTree.fromstring(picture.svg)
+        self.assertTrue(root.tag.endswith("svg"))
+        self.assertEqual(picture._repr_svg_(), picture.svg)
+        self.assertIn("later: only whoever reads it waits for it", picture.svg)
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "take.svg")
+            picture.save(path)
+            with open(path, encoding="utf-8") as written:
+                self.assertEqual(written.read(), picture.svg)
+
+    def test_functions_of_the_client_are_not_explained(self):
+        local = self.db.transaction(side="client")(defined(TAKE, self.db))
+        with self.assertRaises(fabius.ProgrammingError):
+            local.explain()
+
+
+if __name__ == "__main__":
+    unittest.main()
