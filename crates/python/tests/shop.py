@@ -1,8 +1,11 @@
-"""A small database, and functions that texts define."""
+"""A small database, functions that texts define, and whether both ways of running them agree."""
 
+import contextlib
 import decimal
+import io
 import linecache
 import random
+import unittest
 
 import fabius
 
@@ -27,3 +30,50 @@ def defined(source, db, count=[0]):
     names = {"db": db, "fabius": fabius, "Decimal": decimal.Decimal, "random": random}
     exec(compile(source, file, "exec"), names)
     return names["f"]
+
+
+def outcome(call):
+    """What a call gave, or why it ended; and what it printed, if it did not end so."""
+    printed = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(printed):
+            result = call()
+    except ZeroDivisionError:
+        return "ZeroDivisionError"
+    except OverflowError:
+        return "OverflowError"
+    except fabius.Error as error:
+        return type(error).__name__, error.sqlstate, [str(argument) for argument in error.args]
+    except TypeError:
+        return "TypeError"
+    except (ValueError, LookupError, AssertionError) as error:
+        return type(error).__name__, error.args
+    return result, printed.getvalue()
+
+
+def rows(db):
+    return [db.execute(f"select * from {table} order by 1, 2")[:] for table in ("stock", "line")]
+
+
+class Agreeing(unittest.TestCase):
+    """Functions that do the same as programs and in the client's process."""
+
+    def setUp(self):
+        self.here, self.there = fabius.open(durability="none"), fabius.open(durability="none")
+        self.addCleanup(self.here.close)
+        self.addCleanup(self.there.close)
+        for db in (self.here, self.there):
+            db.script(SCHEMA + ROWS)
+
+    def agree(self, source, *calls):
+        """Both ways of running give the same results, and leave the same rows."""
+        plain = self.here.transaction(side="client")(defined(source, self.here))
+        program = self.there.transaction(defined(source, self.there))
+        self.assertFalse(plain.compiled)
+        self.assertTrue(program.compiled)
+        for arguments in calls:
+            here, there = outcome(lambda: plain(*arguments)), outcome(lambda: program(*arguments))
+            self.assertEqual(there, here, f"{source}\n{arguments}")
+            self.assertIs(type(there[0]), type(here[0]), f"{source}\n{arguments}")
+        self.assertEqual(rows(self.there), rows(self.here), source)
+        return there

@@ -4,6 +4,7 @@ import asyncio
 import unittest
 
 import fabius
+
 from shop import ROWS, SCHEMA, defined
 
 TAKE = (

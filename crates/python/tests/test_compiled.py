@@ -11,54 +11,12 @@ import random
 import unittest
 
 import fabius
-from shop import ROWS, SCHEMA, defined
+
+from shop import ROWS, Agreeing, defined
 from writer import Writer
 
 
-def outcome(call):
-    """What a call gave, or why it ended; and what it printed, if it did not end so."""
-    printed = io.StringIO()
-    try:
-        with contextlib.redirect_stdout(printed):
-            result = call()
-    except ZeroDivisionError:
-        return "ZeroDivisionError"
-    except OverflowError:
-        return "OverflowError"
-    except fabius.Error as error:
-        return type(error).__name__, error.sqlstate, str(error.args[0])
-    except TypeError:
-        return "TypeError"
-    except (ValueError, LookupError, AssertionError) as error:
-        return type(error).__name__, str(error.args[0])
-    return result, printed.getvalue()
-
-
-def rows(db):
-    return [db.execute(f"select * from {table} order by 1, 2")[:] for table in ("stock", "line")]
-
-
-class Agreement(unittest.TestCase):
-    def setUp(self):
-        self.here, self.there = fabius.open(durability="none"), fabius.open(durability="none")
-        self.addCleanup(self.here.close)
-        self.addCleanup(self.there.close)
-        for db in (self.here, self.there):
-            db.script(SCHEMA + ROWS)
-
-    def agree(self, source, *calls):
-        """Both ways of running give the same results, and leave the same rows."""
-        plain = self.here.transaction(side="client")(defined(source, self.here))
-        program = self.there.transaction(defined(source, self.there))
-        self.assertFalse(plain.compiled)
-        self.assertTrue(program.compiled)
-        for arguments in calls:
-            here, there = outcome(lambda: plain(*arguments)), outcome(lambda: program(*arguments))
-            self.assertEqual(there, here, f"{source}\n{arguments}")
-            self.assertIs(type(there[0]), type(here[0]), f"{source}\n{arguments}")
-        self.assertEqual(rows(self.there), rows(self.here), source)
-        return there
-
+class Agreement(Agreeing):
     def test_the_first_screen(self):
         source = (
             "def f(item: int, n: int) -> int:\n"

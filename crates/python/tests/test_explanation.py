@@ -6,6 +6,7 @@ import unittest
 import xml.etree.ElementTree as ElementTree
 
 import fabius
+
 from shop import ROWS, SCHEMA, defined
 
 TAKE = (

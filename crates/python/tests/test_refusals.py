@@ -4,6 +4,7 @@ import unittest
 
 import fabius
 from fabius.compilation import CompilationError
+
 from shop import ROWS, SCHEMA, defined
 
 

@@ -31,6 +31,9 @@ R = TypeVar("R")
 #: Sessions that are kept for the next transaction.
 _IDLE_MAX = 32
 
+#: Functions that were not decorated, of which the programs are kept.
+_FUNCTIONS_MAX = 256
+
 #: Calls that are under way at a time, of those that were submitted.
 _SUBMITTED_MAX = 32
 
@@ -293,6 +296,8 @@ class Database:
             return function
         known = self._functions.get(function)
         if known is None:
+            if len(self._functions) >= _FUNCTIONS_MAX:
+                self._functions.clear()
             known = self._functions[function] = Transaction(self, function, None)
         return known
 

@@ -1,0 +1,119 @@
+"""Corners in which a program could do something else than its function, each of which once did."""
+
+import decimal
+import unittest
+
+from shop import Agreeing
+
+#: A function, and calls of it.
+CASES = [
+    # What stands in a loop's `else`.
+    (
+        "def f(a: int) -> int:\n    r = 0\n    for i in range(3):\n        for j in range(2):\n            r += 1\n"
+        "        else:\n            break\n    else:\n        r = 100\n    return r\n",
+        [(1,)],
+    ),
+    (
+        "def f(a: int) -> int:\n    for i in range(3):\n        if i == a:\n            x = i\n            break\n"
+        "    else:\n        x = 100\n    return x\n",
+        [(1,), (9,)],
+    ),
+    # Collections that change while they are gone through.
+    (
+        "def f(a: int) -> list[int]:\n    xs = [1, 2, 3]\n    out = [0]\n    for i, x in enumerate(xs):\n"
+        "        xs = [7]\n        out.append(x + i)\n    return out\n",
+        [(1,)],
+    ),
+    (
+        "def f(a: int) -> int:\n    d = {1: 2, 3: 4}\n    n = 0\n    for k, v in d.items():\n        d = {'z': 9}\n"
+        "        n += v\n    return n\n".replace("'z'", "0"),
+        [(1,)],
+    ),
+    ("def f(a: int) -> list[int]:\n    xs = [1, 2, 3]\n    for x in xs:\n        xs[2] = 9\n    return xs\n", [(1,)]),
+    (
+        "def f(a: int) -> int:\n    d = {1: 2, 3: 4}\n    for k in d:\n        d[k] += a\n    return sum(d.values())\n",
+        [(5,)],
+    ),
+    # `None` as text, and as an argument.
+    ("def f(a: bool | None) -> str:\n    return f'{a}'\n", [(None,), (True,), (False,)]),
+    (
+        "def g(s: int | None) -> int | None:\n    if s is not None and s > 1:\n        return s\n    return None\n\n\n"
+        "def f(a: int) -> str:\n    x = g(a)\n    y = g(None)\n    return f'{x} {y} {g(a) == g(a)} {x is None}'\n",
+        [(1,), (2,)],
+    ),
+    (
+        "def g(s: str) -> int:\n    return len(s)\n\n\n"
+        "def f(a: int) -> int:\n    row = db.stock[a]\n    return g(row.note)\n",
+        [(1,), (2,), (3,)],
+    ),
+    # What is computed before what.
+    (
+        "def g(n: int) -> int:\n    db.stock[3].qty += n\n    return n\n\n\n"
+        "def f(a: int) -> int:\n    db.stock[3].qty += g(2)\n    x = 1\n    x += (x := 5)\n    return x\n",
+        [(1,)],
+    ),
+    ("def f(a: int) -> int:\n    db.stock[9].qty = 1 // (a - 1)\n    return 1\n", [(1,), (2,)]),
+    (
+        "def h(n: int) -> int:\n    print('h', n)\n    return n\n\n\n"
+        "def g(a: int, b: int) -> int:\n    return a * 10 + b\n\n\n"
+        "def f(a: int) -> int:\n    return g(b=h(1), a=h(2))\n",
+        [(1,)],
+    ),
+    ("def f(a: int) -> int:\n    d = {1: 2}\n    return d.get(a, 1 // (a - 1))\n", [(1,), (2,)]),
+    # The end of a function.
+    ("def f(a: int) -> int | None:\n    if a > 1:\n        return a\n", [(1,), (2,)]),
+    (
+        "def f(a: int) -> int:\n    if a > 1:\n        x = 1\n    else:\n        raise ValueError('no')\n    return x\n",
+        [(1,), (2,)],
+    ),
+    ("def f(a: int) -> int:\n    while True:\n        a += 1\n        if a > 5:\n            return a\n", [(1,), (9,)]),
+    # Parameters that are assigned, numbers that become others, exceptions with numbers.
+    ("def f(xs: list[int]) -> list[int]:\n    xs = xs + [1]\n    xs.append(2)\n    return xs\n", [([5],), ([],)]),
+    (
+        "def f(a: int) -> str:\n    total = 0\n    for row in db.stock:\n        total += row.price * row.qty\n"
+        "    return 'much' if total > 100 else 'little'\n",
+        [(1,)],
+    ),
+    (
+        "def f(a: int) -> int:\n    best = None\n    for row in db.stock:\n        if best is None or row.qty < best:\n"
+        "            best = row.qty\n    return best if best is not None else -1\n",
+        [(1,)],
+    ),
+    ("def f(a: int) -> int:\n    raise KeyError(a)\n", [(5,)]),
+    ("def f(a: int) -> int:\n    raise ValueError\n", [(5,)]),
+    ("def f(a: int) -> int:\n    d = {1: 1}\n    return d[a]\n", [(1,), (5,)]),
+    # Rows that are given back when they are written.
+    (
+        "def f(a: int) -> int:\n    row = db.line.insert(cart=9, n=a, item=3, many=4)\n    db.line[9, a].many += 100\n"
+        "    return row.many\n",
+        [(1,), (2,)],
+    ),
+    (
+        "def f(a: int) -> int:\n    row = db.line.upsert(cart=1, n=a, many=4)\n    row.many += 1\n"
+        "    return row.many\n",
+        [(1,), (5,)],
+    ),
+    # Texts over several lines, comprehensions of a name that means something outside.
+    ('def f(a: int) -> str:\n    return """a\n  b\n      c"""\n', [(1,)]),
+    ("Decimal = 5\n\n\ndef f(a: int) -> int:\n    return sum([Decimal for Decimal in [a, 2]]) + Decimal\n", [(1,)]),
+    # Rounding, repetition, signs.
+    (
+        "def f(x: Decimal) -> str:\n    y = round(x, 2) * 100\n"
+        "    return f'{int(y)} {y == int(y)} {round(x, 0) == x}'\n",
+        [(decimal.Decimal(text),) for text in ("0.125", "0.135", "-0.125", "2.5", "-2.45", "0")],
+    ),
+    ("def f(a: int) -> str:\n    return 'ab' * a + '-' * 3\n", [(0,), (-2,), (3,)]),
+    ("def f(a: float) -> bool:\n    return a > 1 and -a < 0 and a != 3\n", [(1.5,), (3.0,), (0.0,)]),
+    ("def f(a: int) -> int:\n    return -9223372036854775808 + a\n", [(5,)]),
+]
+
+
+class Corners(Agreeing):
+    def test_all(self):
+        for source, calls in CASES:
+            with self.subTest(source=source):
+                self.agree(source, *calls)
+
+
+if __name__ == "__main__":
+    unittest.main()
