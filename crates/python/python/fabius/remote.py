@@ -81,6 +81,8 @@ class Session:
         except psycopg.Error as error:
             raise _of(error) from None
         self._connection.add_notice_handler(self._note)
+        #: For calls of programs, one at a time.
+        self._cursor = psycopg.RawCursor(self._connection)
 
     def _note(self, notice: Any) -> None:
         self._notices.append((notice.severity or "NOTICE", notice.sqlstate or "00000", notice.message_primary or ""))
@@ -107,8 +109,8 @@ class Session:
 
     def _called(self, text: str, values: Sequence[Any]) -> Any:
         try:
-            cursor = psycopg.RawCursor(self._connection).execute(text, values, prepare=True)
-            return cursor.fetchone() if cursor.description else None, self.notices()
+            row = self._cursor.execute(text, values, prepare=True).fetchone()
+            return row, self.notices() if self._notices else ()
         except psycopg.Error as error:
             return _of(error)
 

@@ -457,6 +457,9 @@ class _Body:
         said = {"class": made["class"], "at": made["at"], "body": made["body"]}
         given = [*program.signature.parameters, *(capture.name for capture in program.captures)]
         return {
+            # Who has read it, for whoever looks at it later.
+            "interpreter": f"{sys.implementation.name} {sys.version_info[0]}.{sys.version_info[1]}",
+            "flags": {"optimize": sys.flags.optimize},
             "source": self._source,
             "database": "the database",
             "package": "the package",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -247,6 +248,9 @@ class Desugaring(Expressions):
         out.append(at(Raised(kind=bare + name, message=message), node))
 
     def _do_Assert(self, node: ast.Assert, out: Statements) -> None:
+        if sys.flags.optimize:
+            # `python -O` leaves them out.
+            return
         message = node.msg or at(ast.Constant(""), node)
         fails = at(ast.UnaryOp(ast.Not(), self.value(node.test, out, truth=True)), node)
         inner: Statements = []
