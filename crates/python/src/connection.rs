@@ -119,18 +119,22 @@ async fn answer_each(
     text: &str,
     calls: Vec<Vec<Parameter>>,
 ) -> Result<Vec<Result<Called>>> {
-    let types = |call: &Vec<Parameter>| call.iter().map(|parameter| parameter.sql_type.clone()).collect();
-    let types: Vec<SqlType> = calls.first().map(types).unwrap_or_default();
+    // Each call's values are of the types that the statement wants, whatever those of its neighbours are.
+    let types = vec![SqlType::Unknown; calls.first().map_or(0, Vec::len)];
     let prepared = session.prepare(text, &types).await?;
     let style = session.text_style();
     let values = |call: Vec<Parameter>| -> Result<Vec<Value>> {
         let pairs = call.into_iter().zip(&prepared.parameters);
         pairs.map(|(parameter, wanted)| parameter.value(wanted, &style)).collect()
     };
-    let calls = calls.into_iter().map(values).collect::<Result<Vec<_>>>()?;
-    let mut called = Vec::with_capacity(calls.len());
-    for answer in session.execute_each(&prepared, &calls).await {
-        called.push(match answer {
+    let mut ready = Vec::with_capacity(calls.len());
+    let refused: Vec<Option<Error>> =
+        calls.into_iter().map(|call| values(call).map(|values| ready.push(values)).err()).collect();
+    let mut answers = session.execute_each(&prepared, &ready).await.into_iter();
+    let mut called = Vec::with_capacity(refused.len());
+    for refused in refused {
+        let lost = || Err(Error::new(SqlState(*b"XX000"), "a call without an answer"));
+        called.push(match refused.map_or_else(|| answers.next().unwrap_or_else(lost), Err) {
             Err(error) => Err(error),
             Ok((response, notices)) => {
                 let (mut types, mut row) = (Vec::new(), None);
@@ -184,10 +188,18 @@ impl Connection {
         let read = |parameters: &Bound<'_, PyAny>| {
             parameters.try_iter()?.map(|parameter| Parameter::of(&parameter?)).collect::<PyResult<Vec<_>>>()
         };
-        let calls = calls.iter().map(read).collect::<PyResult<Vec<_>>>()?;
-        let answers = self.run(py, async |session| answer_each(session, text, calls).await)?;
-        let given = PyList::empty(py);
-        for answer in answers {
+        // What is no parameter ends its own call.
+        let mut ready = Vec::with_capacity(calls.len());
+        let refused: Vec<Option<PyErr>> =
+            calls.iter().map(|call| read(call).map(|call| ready.push(call)).err()).collect();
+        let answers = self.run(py, async |session| answer_each(session, text, ready).await)?;
+        let (given, mut answers) = (PyList::empty(py), answers.into_iter());
+        for refused in refused {
+            if let Some(refused) = refused {
+                given.append(refused.into_value(py))?;
+                continue;
+            }
+            let Some(answer) = answers.next() else { break };
             match answer {
                 Err(error) => given.append(raised(py, &error).into_value(py))?,
                 Ok(Called { types, row, notices, style }) => {

@@ -42,7 +42,9 @@ impl Parameter {
         }
         let classes = Classes::of(py)?;
         let is = |class: &Py<PyAny>| value.is_instance(class.bind(py));
-        if is(&classes.enumeration)? {
+        // One of texts or numbers is that text or number.
+        let is_plain = value.is_instance_of::<PyString>() || value.is_instance_of::<PyInt>();
+        if is(&classes.enumeration)? && !is_plain {
             return Ok(Parameter::text(SqlType::Unknown, value.getattr("name")?.extract()?));
         }
         if value.is_instance_of::<PyBool>() {

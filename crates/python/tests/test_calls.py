@@ -1,6 +1,10 @@
 """Ways to call: submitted, awaited, under a key, on either side."""
 
 import asyncio
+import gc
+import tempfile
+import threading
+import time
 import unittest
 
 import fabius
@@ -33,6 +37,74 @@ class Calls(unittest.TestCase):
             self.db.submit(self.take, 3, 51).result()
         with self.assertRaises(TypeError):
             self.db.submit(self.take, "x", 1).result()
+
+    def test_what_is_wrong_with_one_call_is_not_with_others(self):
+        source = "def f(a: int, s: str) -> int:\n    db.line.insert(cart=a, n=1, item=3, many=len(s))\n    return a\n"
+        add = self.db.transaction(defined(source, self.db))
+        arguments = [(10, "x"), (3_000_000_000, ""), (11, "\ud800"), (12, "y"), (10, "again"), (13, "z")]
+        calls = [self.db.submit(add, *one) for one in arguments]
+        ended = [type(call.exception()).__name__ for call in calls]
+        self.assertEqual(
+            ended, ["NoneType", "NoneType", "UnicodeEncodeError", "NoneType", "UniqueViolation", "NoneType"]
+        )
+
+    def test_what_is_done_may_submit(self):
+        done = []
+
+        def again(call):
+            if len(done) < 30:
+                done.append(call.result())
+                self.db.submit(self.take, 3, 1).add_done_callback(again)
+
+        self.db.submit(self.take, 3, 1).add_done_callback(again)
+        while len(done) < 30:
+            self.db.submit(self.take, 3, 0).result()
+        self.assertEqual(done, sorted(done, reverse=True))
+
+    def test_nothing_is_lost_when_it_closes(self):
+        db = fabius.open(durability="none")
+        db.script(SCHEMA + ROWS)
+        take = db.transaction(defined(TAKE, db))
+        calls = []
+
+        def submit():
+            try:
+                while True:
+                    calls.append(db.submit(take, 3, 0))
+            except fabius.InterfaceError:
+                pass
+
+        threads = [threading.Thread(target=submit) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        while len(calls) < 200:
+            time.sleep(0.001)
+        db.close()
+        for thread in threads:
+            thread.join()
+        for call in calls:
+            call.exception(timeout=10)
+
+    def test_functions_of_another_database_run_there(self):
+        with fabius.open(durability="none") as other:
+            self.assertEqual(other.submit(self.take, 3, 1).result(), 99)
+            self.assertEqual(other.run(self.take, 3, 1), 98)
+
+    def test_a_database_that_nobody_has_is_closed(self):
+        with tempfile.TemporaryDirectory() as directory:
+            db = fabius.open(directory)
+            db.script(SCHEMA + ROWS)
+            db.submit(db.transaction(defined(TAKE, db)), 3, 1).result()
+            del db
+            deadline = time.monotonic() + 10
+            while True:
+                gc.collect()
+                try:
+                    fabius.open(directory).close()
+                    break
+                except fabius.OperationalError:
+                    self.assertLess(time.monotonic(), deadline)
+                    time.sleep(0.01)
 
     def test_run_takes_any_function(self):
         function = defined(TAKE, self.db)

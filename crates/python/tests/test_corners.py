@@ -63,7 +63,8 @@ CASES = [
     # The end of a function.
     ("def f(a: int) -> int | None:\n    if a > 1:\n        return a\n", [(1,), (2,)]),
     (
-        "def f(a: int) -> int:\n    if a > 1:\n        x = 1\n    else:\n        raise ValueError('no')\n    return x\n",
+        "def f(a: int) -> int:\n    if a > 1:\n        x = 1\n    else:\n        raise ValueError('no')\n"
+        "    return x\n",
         [(1,), (2,)],
     ),
     ("def f(a: int) -> int:\n    while True:\n        a += 1\n        if a > 5:\n            return a\n", [(1,), (9,)]),
@@ -93,6 +94,25 @@ CASES = [
         "    return row.many\n",
         [(1,), (5,)],
     ),
+    # Rows of a table that is gone through, and written by other names; keys that others follow.
+    (
+        "def f(a: int) -> int:\n    for x in db.stock:\n        x.qty += 1\n        db.stock[2].qty += 10\n"
+        "    return db.stock[2].qty\n",
+        [(1,)],
+    ),
+    (
+        "def f(a: int) -> int:\n    n = 0\n    for x in db.stock:\n        db.stock[3].qty += 5\n        x.note = 'q'\n"
+        "        n = n * 1000 + x.qty\n    return n\n",
+        [(1,)],
+    ),
+    ("def f(xs: list[int]) -> int:\n    xs, ys = [1], xs\n    return len(ys) * 10 + len(xs)\n", [([3, 1, 4],)]),
+    (
+        "def f(a: int) -> int:\n    n = 0\n"
+        "    for i in range(a, a + 9_000_000_000, 3_000_000_000):\n        n += 1\n    return n\n",
+        [(3_000_000_000,)],
+    ),
+    ("def f(a: Decimal) -> bool:\n    return a > 5\n", [(decimal.Decimal("1000000000000000000"),)]),
+    ("def f(a: int | None) -> int:\n    d = {1: 2}\n    return d[a]\n", [(None,), (1,)]),
     # Texts over several lines, comprehensions of a name that means something outside.
     ('def f(a: int) -> str:\n    return """a\n  b\n      c"""\n', [(1,)]),
     ("Decimal = 5\n\n\ndef f(a: int) -> int:\n    return sum([Decimal for Decimal in [a, 2]]) + Decimal\n", [(1,)]),

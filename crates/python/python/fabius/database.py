@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, TypeVar, cast, overload
 
 from . import _fabius, dbapi, keys, transactions
 from .compilation import Compiled
-from .errors import Error, ProgrammingError
+from .errors import Error, InterfaceError, ProgrammingError
 from .parameters import Parameters, numbered
 from .pipeline import Pipeline
 from .remote import Server
@@ -165,6 +165,7 @@ class Database:
         self._own = threading.local()
         self._executor: ThreadPoolExecutor | None = None
         self._pipeline: Pipeline | None = None
+        self._is_closing = False
         self._functions: dict[Callable[..., Any], Transaction[Any, Any]] = {}
         self._idle: list[dbapi.Connection] = []
         self._shapes: tuple[int, dict[str, Shape]] = (0, {})
@@ -257,9 +258,12 @@ class Database:
     def submit(self, function: Callable[..., R], *args: Any, **kwargs: Any) -> Future[R]:
         """Hands a call of a function in as a transaction, and does not wait for it: many are under way at a time.
 
-        Calls of programs in this process are run in the order in which one thread hands them in.
+        Calls of programs in this process are run in the order in which one thread hands them in. They are transactions
+        of their own, also within one.
         """
         transaction = self._transaction(function)
+        if transaction.database is not self:
+            return transaction.database.submit(transaction, *args, **kwargs)
         if isinstance(self._native, Server) or transaction.is_in_client() or not keys.is_free():
             return self._apart(transaction, *args, **kwargs)
         program = transaction.program()
@@ -272,6 +276,8 @@ class Database:
         pipeline = self._pipeline
         if pipeline is None:
             with self._lock:
+                if self._is_closing:
+                    raise InterfaceError("the database is closed")
                 pipeline = self._pipeline = self._pipeline or Pipeline(self._native.connect())
         return pipeline.submit(program, values)
 
@@ -304,6 +310,8 @@ class Database:
     def _apart(self, function: Callable[..., R], *args: Any, **kwargs: Any) -> Future[R]:
         """Calls something in a thread of the database, with the key that is in force."""
         with self._lock:
+            if self._is_closing:
+                raise InterfaceError("the database is closed")
             if self._executor is None:
                 self._executor = ThreadPoolExecutor(_SUBMITTED_MAX, "fabius")
         context = contextvars.copy_context()
@@ -367,6 +375,7 @@ class Database:
         """Ends all sessions and closes the database; all that was promised is durable. Calls that were submitted are
         waited for."""
         with self._lock:
+            self._is_closing = True
             executor, self._executor = self._executor, None
             pipeline, self._pipeline = self._pipeline, None
         if executor is not None:

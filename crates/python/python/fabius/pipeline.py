@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 import time
+import weakref
 from concurrent.futures import Future, InvalidStateError
 from typing import TYPE_CHECKING, Any
 
 from .compilation import Compiled
+from .errors import InterfaceError
 
 if TYPE_CHECKING:
     from . import _fabius
@@ -69,55 +72,76 @@ class Pipeline:
     """A session that takes calls in their order, each a transaction of its own."""
 
     def __init__(self, session: _fabius.Connection) -> None:
-        self._session = session
         self._calls: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="fabius calls", daemon=True)
+        self._lock = threading.Lock()
+        self._is_closed = False
+        self._process = os.getpid()
+        # The thread has nothing of whoever submits: a database that nobody has any more ends it.
+        self._thread = threading.Thread(target=_run, args=(session, self._calls), name="fabius calls", daemon=True)
         self._thread.start()
+        self._end = weakref.finalize(self, self._calls.put, None)
 
     def submit(self, program: Compiled, values: list[Any]) -> Future[Any]:
-        """Hands a call in."""
-        while self._calls.qsize() > _WAITING:
+        """Hands a call in.
+
+        Raises ``InterfaceError`` if the database is closed, or was opened before this process was forked.
+        """
+        if self._process != os.getpid():
+            raise InterfaceError("the database was opened before this process was forked: open it here")
+        while self._calls.qsize() > _WAITING and threading.current_thread() is not self._thread:
             time.sleep(0.001)
         future = Submitted()
-        self._calls.put((program, values, future))
+        with self._lock:
+            if self._is_closed:
+                raise InterfaceError("the database is closed")
+            self._calls.put((program, values, future))
         return future
 
     def close(self) -> None:
         """Waits for the calls that were handed in, and ends the session."""
-        self._calls.put(None)
-        self._thread.join()
-        self._session.close()
+        with self._lock:
+            self._is_closed = True
+            self._end()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
 
-    def _run(self) -> None:
-        following: Call | None = None
-        while True:
-            call = following or self._calls.get()
-            following = None
-            if call is None:
-                return
-            together = [call]
-            try:
-                while len(together) < _TOGETHER:
-                    other = self._calls.get_nowait()
-                    if other is None:
-                        self._calls.put(None)
-                        break
-                    if other[0] is not call[0]:
-                        following = other
-                        break
-                    together.append(other)
-            except queue.Empty:
-                pass
-            self._answer(call[0], together)
 
-    def _answer(self, program: Compiled, calls: list[Call]) -> None:
-        answers: list[Any]
+def _run(session: _fabius.Connection, calls: queue.SimpleQueue[Call | None]) -> None:
+    """Answers calls until the end of them."""
+    following: Call | None = None
+    while True:
+        call = following or calls.get()
+        following = None
+        if call is None:
+            session.close()
+            return
+        together = [call]
         try:
-            answers = self._session.execute_each(program.statement, [call[1] for call in calls])
-        except Exception as error:
-            answers = [error] * len(calls)
-        for (_, _, future), answer in zip(calls, answers):
-            try:
-                future.finish(program.answered(answer), None)
-            except BaseException as error:
-                future.finish(None, error)
+            while len(together) < _TOGETHER:
+                other = calls.get_nowait()
+                if other is None:
+                    calls.put(None)
+                    break
+                if other[0] is not call[0]:
+                    following = other
+                    break
+                together.append(other)
+        except queue.Empty:
+            pass
+        _answer(session, call[0], together)
+        del call, together
+
+
+def _answer(session: _fabius.Connection, program: Compiled, calls: list[Call]) -> None:
+    answers: list[Any]
+    try:
+        answers = session.execute_each(program.statement, [call[1] for call in calls])
+    except Exception as error:
+        answers = [error] * len(calls)
+    for (_, _, future), answer in zip(calls, answers):
+        try:
+            result = program.answered(answer)
+        except BaseException as error:
+            future.finish(None, error)
+        else:
+            future.finish(result, None)

@@ -444,6 +444,7 @@ impl Lowering<'_> {
             (step.unsigned_abs() != 1).then(|| self.written(number(&step.unsigned_abs().to_string()), span));
         let kind = LoopKind::Range {
             variable: Name { text: counter, span },
+            is_big: true,
             is_reverse,
             from: self.written(from, span),
             to: self.written(to, span),

@@ -417,9 +417,15 @@ impl Lowering<'_> {
     }
 }
 
-/// Whether it is a whole number that is written out.
+/// Whether it is a whole number that is written out, and is one with a fraction too.
 fn is_whole(expression: &Expression) -> bool {
-    matches!(&expression.kind, ExpressionKind::Constant(Constant::Whole(_)))
+    match &expression.kind {
+        ExpressionKind::Constant(Constant::Whole(digits)) => {
+            digits.parse::<i64>().is_ok_and(|value| value.unsigned_abs() <= 1 << 53)
+        }
+        ExpressionKind::Negative(value) => is_whole(value),
+        _ => false,
+    }
 }
 
 /// A whole number as one with a fraction.

@@ -2,7 +2,7 @@
 //! are as they were read, because nothing else can have written them since.
 
 use super::lowering::Lowering;
-use fabius_sql_meaning::catalog::Oid;
+use fabius_sql_meaning::catalog::{ForeignKey, ReferentialAction, Table};
 use fabius_sql_syntax::plpgsql::tree::Statement as Done;
 use fabius_sql_syntax::python::tree::{
     Comparison, Constant, Expression, ExpressionKind, Statement, StatementKind,
@@ -92,7 +92,18 @@ impl Lowering<'_> {
     }
 
     /// A row of a table is written, by a name or by its key alone: those of other names may be the same.
-    pub(super) fn is_written(&mut self, table: Oid, by: Option<&str>) {
+    pub(super) fn is_written(&mut self, table: &Table, by: Option<&str>) {
+        // What refers to it may follow.
+        let follows = |key: &ForeignKey| {
+            key.parent == table.name
+                && !matches!(key.on_update, ReferentialAction::NoAction | ReferentialAction::Restrict)
+        };
+        if self.catalog.tables.values().any(|other| other.foreign_keys.iter().any(follows)) {
+            let kept = by.filter(|name| self.is_fresh(name)).map(str::to_string);
+            self.forget_all_columns();
+            self.present.extend(kept.map(|name| fresh(&name)));
+        }
+        let table = table.oid;
         let rows = self.rows.iter().filter(|(name, row)| row.table.oid == table && by != Some(name));
         for (name, _) in rows {
             self.present.remove(&fresh(name));
@@ -102,7 +113,13 @@ impl Lowering<'_> {
     /// The body of a loop over rows.
     pub(super) fn repeated_of(&mut self, row: &str, body: &[Statement]) -> Result<Vec<Done>> {
         self.forget_assigned(body);
-        let facts = Facts::from([row.to_string(), fresh(row)]);
+        // The rows were read before the loop: what it does may be to those that are still to come.
+        let mut written = BTreeSet::new();
+        let is_known = written_by(body, &mut written);
+        let mut facts = Facts::from([row.to_string()]);
+        if is_known && written.iter().all(|name| name == row) && !binds(body, row) {
+            facts.insert(fresh(row));
+        }
         let (block, _) = self.knowing(facts, |lowering| lowering.branch(body))?;
         Ok(block)
     }
@@ -180,5 +197,19 @@ fn written_by(statements: &[Statement], names: &mut BTreeSet<String>) -> bool {
                 if matches!(&function.kind, ExpressionKind::Attribute(_, name) if name == "require" || name == "insert")
         ),
         _ => true,
+    })
+}
+
+/// Whether statements give a name another value.
+fn binds(statements: &[Statement], name: &str) -> bool {
+    statements.iter().any(|statement| match &statement.kind {
+        StatementKind::Assign(target, _) => path_of(target).is_some_and(|path| path == name),
+        StatementKind::If(_, then, otherwise) => binds(then, name) || binds(otherwise, name),
+        StatementKind::While(_, body) => binds(body, name),
+        StatementKind::Range(own, _, body)
+        | StatementKind::Elements(own, _, _, body)
+        | StatementKind::Results(own, _, body)
+        | StatementKind::Rows(own, _, _, body) => own == name || binds(body, name),
+        _ => false,
     })
 }

@@ -165,7 +165,7 @@ impl Lowering<'_> {
                 let read = wanted.iter().map(|column| self.path(column_variable(name, column), span));
                 let targets: Vec<_> = keys.chain(read).collect();
                 let insert = self.inserting(&table, named, is_upsert, &columns, span)?;
-                self.is_written(table.oid, Some(name));
+                self.is_written(&table, Some(name));
                 let into = (!targets.is_empty()).then_some(Into { is_strict: false, targets });
                 done.push(Done { kind: Kind::Sql { statement: Box::new(insert), into }, span });
                 self.assigned.insert(name.to_string());
@@ -377,7 +377,7 @@ impl Lowering<'_> {
         let condition = statement::has_key(&place.table, &place.key);
         let update = statement::update(&place.table, (column, value.tree), condition, &read)?;
         self.forget_columns(name);
-        self.is_written(place.table.oid, place.name.as_deref());
+        self.is_written(&place.table, place.name.as_deref());
         if !name.is_empty() {
             self.is_read(name);
         }
@@ -458,7 +458,7 @@ impl Lowering<'_> {
                     if let Some(table) = self.table(object)? {
                         let insert = self.inserting(&table, named, name == "upsert", &[], span)?;
                         if name == "upsert" {
-                            self.is_written(table.oid, None);
+                            self.is_written(&table, None);
                         }
                         done.push(Done { kind: Kind::Sql { statement: Box::new(insert), into: None }, span });
                         return Ok(());

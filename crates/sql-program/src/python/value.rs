@@ -250,7 +250,10 @@ pub fn calculated(
     use Class::{Decimal, Float, Text, Whole};
     let (tree, class) = match (operator, &left.class, &right.class) {
         (Operator::Multiply, Text, Whole) => {
-            let times = cast(nested(right.tree.clone()), &SqlType::Int).map_err(|_| no_operator())?;
+            let bound = |digits: &str| cast(number(digits), &SqlType::BigInt).map_err(|_| no_operator());
+            let times = function("greatest", vec![right.tree.clone(), bound("0")?]);
+            let times = function("least", vec![times, bound("2147483647")?]);
+            let times = cast(times, &SqlType::Int).map_err(|_| no_operator())?;
             (function("repeat", vec![left.tree.clone(), times]), Text)
         }
         (Operator::Add, Text, Text) => (plain(BinaryOperator::StringConcat), Text),

@@ -327,7 +327,7 @@ impl Parser<'_> {
         self.cursor.expect_symbol("..")?;
         let to = self.expression(&["loop", "by"])?;
         let by = if self.cursor.accept("by") { Some(self.expression(&["loop"])?) } else { None };
-        Ok(LoopKind::Range { variable, is_reverse, from, to, by })
+        Ok(LoopKind::Range { variable, is_big: false, is_reverse, from, to, by })
     }
 
     /// What is between `FOREACH` and `LOOP`.

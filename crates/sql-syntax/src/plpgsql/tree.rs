@@ -227,6 +227,8 @@ pub enum LoopKind {
     Range {
         /// The counter.
         variable: Name,
+        /// Whether it is a `bigint`, as for Python, not an `integer`.
+        is_big: bool,
         /// `REVERSE`
         is_reverse: bool,
         /// First value.

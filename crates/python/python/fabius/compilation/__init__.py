@@ -26,6 +26,7 @@ import inspect
 import json
 import logging
 import sys
+import threading
 import types
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -34,7 +35,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Union, get_args, get_origin, 
 from ..errors import DatabaseError, Error, NotSupportedError, ProgrammingError
 from .captures import Capture, Captures, names_outside
 from .kernel import ASSIGNED, BARE, LOGGED, PRINTED, RAISED, json_of
-from .names import Shapes, copied
+from .names import OWN, Shapes, copied
 from .refusal import Refused
 from .statements import Desugaring
 
@@ -116,7 +117,10 @@ def _is_kept(value: decimal.Decimal | None) -> bool:
     """Whether all its digits are kept."""
     if value is None:
         return True
-    return value.is_finite() and value == round(value, _DIGITS)
+    if not value.is_finite():
+        return False
+    exponent = value.normalize(decimal.Context(prec=100)).as_tuple().exponent
+    return isinstance(exponent, int) and exponent >= -_DIGITS
 
 
 def _plain(kind: type, value: Any) -> Any:
@@ -183,6 +187,8 @@ class Compiled:
         self._statement = ""
         self._parameters = tuple(signature.parameters)
         self._has_names = any(one.kind is one.KEYWORD_ONLY for one in signature.parameters.values())
+        #: Where it begins in its file.
+        self.file, self.line = "", 1
         #: Programs that it calls, by their names in the database.
         self.callees: dict[str, Compiled] = {}
         #: What is computed when it is called.
@@ -269,7 +275,7 @@ class Compiled:
             made = (Aborted if error.sqlstate == "P0001" else RowNotFound)(message)
             made.sqlstate = error.sqlstate
         if line.isdigit():
-            _place(made, self.callees.get(where, self)._function, int(line))
+            _place(made, self.callees.get(where, self), int(line))
         return made
 
     def _exception(self, kind: str, message: str) -> BaseException:
@@ -278,6 +284,8 @@ class Compiled:
         raised = self.raises.get(name) or _builtin_exception(name)
         if kind.startswith(BARE):
             return raised()
+        if of and message == "None":
+            return raised(None)
         return raised(int(message) if of == "int" else message == "True" if of == "bool" else message)
 
     def _do(self, state: str, text: str) -> None:
@@ -310,20 +318,18 @@ def _read(kind: type, text: str) -> Any:
     return text == "True" if kind is bool else kind(text)
 
 
-def _place(error: BaseException, function: Callable[..., Any], line: int) -> None:
+def _place(error: BaseException, program: Compiled, line: int) -> None:
     """Gives an exception the place in the user's file where it was raised."""
+    code = compile("\n" * (program.line + line - 2) + "raise error", program.file, "exec")
     try:
-        source = _source(function)
-    except CompilationError:
-        return
-    first, file = source.line, source.file
-    code = compile("\n" * (first + line - 2) + "raise error", file, "exec")
-    try:
-        exec(code.replace(co_name=function.__qualname__), {"error": error})
+        exec(code.replace(co_name=program._function.__qualname__), {"error": error})
     except BaseException as raised:
         trace = raised.__traceback__
         raised.__traceback__ = trace.tb_next if trace is not None else None
 
+
+#: One thread compiles at a time: `ast.parse` is not for several in some versions of Python.
+_compiling = threading.RLock()
 
 #: Functions that are being compiled, each for another that calls it.
 _under_way: list[Callable[..., Any]] = []
@@ -335,6 +341,11 @@ def compiled(function: Callable[..., Any], database: Database) -> Compiled:
     Raises ``CompilationError`` if its source is not there, if its annotations are of no type of SQL, or if it says
     something that a program cannot do.
     """
+    with _compiling:
+        return _compiled(function, database)
+
+
+def _compiled(function: Callable[..., Any], database: Database) -> Compiled:
     if not isinstance(function, types.FunctionType):
         name = getattr(function, "__name__", type(function).__name__)
         raise CompilationError(f"{name} is no function that is defined by `def`: only those can be compiled")
@@ -349,6 +360,7 @@ def compiled(function: Callable[..., Any], database: Database) -> Compiled:
     if not isinstance(tree, ast.FunctionDef):
         raise _refused(file, first, "a transaction waits for nothing: define it by `def`, and await its call (acall)")
     program = _declared(function, file, first)
+    program.file, program.line = file, first
     _under_way.append(function)
     try:
         body = _Body(function, tree, source, database, program)
@@ -509,7 +521,7 @@ class _Body:
 
 def _own_lists(statements: list[ast.stmt], names: set[str]) -> tuple[list[ast.stmt], dict[str, str]]:
     """Gives lists that are parameters, and are assigned, names of their own; what the caller has stays as it is."""
-    renamed = {name: f"{name} own" for name in sorted(names)}
+    renamed = {name: name + OWN for name in sorted(names)}
     begin: list[ast.stmt] = []
     for name, own in renamed.items():
         place = statements[0]
@@ -527,7 +539,7 @@ def _own_lists(statements: list[ast.stmt], names: set[str]) -> tuple[list[ast.st
 
 def _is_first_assigned(statements: list[ast.stmt], name: str) -> bool:
     """Whether the first statement that has a name assigns it."""
-    own = f"{name} own"
+    own = name + OWN
     for statement in statements:
         if any(isinstance(node, ast.Name) and node.id in (name, own) for node in ast.walk(statement)):
             targets = statement.targets if isinstance(statement, ast.Assign) else []

@@ -212,6 +212,8 @@ class Captures(ast.NodeTransformer):
         if not isinstance(node.ctx, ast.Load):
             return node
         found, value = self._meant(node)
+        if found and type(value) is int and not -(2**63) <= value < 2**63:
+            raise Refused(node, f"{node.id}, an int of more than 64 bits", "use Decimal")
         if found and type(value) in SCALARS:
             return self._captured(node, type(value))
         return self._ours(node) or node
@@ -300,11 +302,11 @@ class Captures(ast.NodeTransformer):
                     return self._captured(node, kind)
             if called is decimal.Decimal:
                 node.func = at(ast.Name("Decimal", ast.Load()), node.func)
-            elif isinstance(node.func, ast.Name) and node.func.id == "Decimal":
-                raise Refused(node, "a call of this", "give what is called Decimal another name")
             return self.generic_visit(node)  # type: ignore[return-value]
         if called is print or _is_logging(called):
             raise Refused(node, f"{ast.unparse(node.func)} within an expression", "call it in a line of its own")
+        if isinstance(node.func, ast.Name) and node.func.id == "Decimal":
+            raise Refused(node, "a call of this", "give what is called Decimal another name")
         if self._ours(node.func) or not _is_function(called):
             return self.generic_visit(node)  # type: ignore[return-value]
         return self._called(node, self._program_of(called))

@@ -15,6 +15,7 @@ from .names import (
     DICT,
     LIST,
     ONE,
+    OWN,
     SET,
     Shapes,
     Statements,
@@ -74,7 +75,8 @@ class Collections:
 
     def named(self, node: ast.expr, out: Statements) -> ast.expr:
         """A value that stays what it is now."""
-        if isinstance(node, ast.Constant) or (isinstance(node, ast.Name) and " " in node.id):
+        is_own = isinstance(node, ast.Name) and " " in node.id and not node.id.endswith(OWN)
+        if isinstance(node, ast.Constant) or is_own:
             return node
         name = self.shapes.new("value")
         out.append(store(name, node, node))
@@ -613,6 +615,7 @@ class Collections:
     def refuse_parameter(self, name: str, place: ast.AST) -> None:
         """What callers gave is theirs."""
         if name in self.parameters:
+            name = name.removesuffix(OWN)
             raise Refused(place, f"a change of {name}, which its caller has", f"copy it: own = list({name})")
 
     def put(self, name: str, key: ast.expr, value: ast.expr, place: ast.AST, out: Statements) -> None:

@@ -7,10 +7,13 @@ from typing import Any, TypeVar
 
 from .kernel import Called
 
-__all__ = ["DICT", "LIST", "ONE", "SET", "Shapes", "Statements"]
+__all__ = ["DICT", "LIST", "ONE", "OWN", "SET", "Shapes", "Statements"]
 
 #: What a name holds.
 LIST, DICT, SET, ONE = "list", "dict", "set", "one"
+
+#: What the own copy of a list ends with that is a parameter, and is assigned.
+OWN = " own"
 
 Statements = list[ast.stmt]
 

@@ -15,6 +15,7 @@ from .names import (
     DICT,
     LIST,
     ONE,
+    OWN,
     SET,
     Statements,
     at,
@@ -104,7 +105,11 @@ class Desugaring(Expressions):
         if isinstance(target, ast.Name):
             shape = self.shapes.of(target)
             if shape != ONE:
-                if isinstance(value, ast.Name) and self.shapes.of(value) == shape and " " not in value.id:
+                if (
+                    isinstance(value, ast.Name)
+                    and self.shapes.of(value) == shape
+                    and " " not in value.id.removesuffix(OWN)
+                ):
                     raise Refused(value, f"a second name for a {shape}", f"copy it: {value.id}.copy()")
                 self.collect(target.id, shape, value, out)
                 return

@@ -97,15 +97,20 @@ impl<'c> Compiler<'c> {
 
     /// `FOR n IN a .. b`
     fn range(&mut self, repeat: &Loop, flags: &Flags, scope: &Scope<'_>, block: &mut Block) -> Result<Flow> {
-        let LoopKind::Range { variable, is_reverse, from, to, by } = &repeat.kind else {
+        let LoopKind::Range { variable, is_big, is_reverse, from, to, by } = &repeat.kind else {
             return Ok(Flow::default());
         };
-        let low = self.bound_of_range(from, "lower bound", scope, block)?;
-        let high = self.bound_of_range(to, "upper bound", scope, block)?;
+        let (sql_type, data_type) = match is_big {
+            true => (SqlType::BigInt, DataType::BigInt),
+            false => (SqlType::Int, DataType::Int),
+        };
+        let types = (&sql_type, data_type);
+        let low = self.bound_of_range(from, "lower bound", types, (scope, block))?;
+        let high = self.bound_of_range(to, "upper bound", types, (scope, block))?;
         let by = match by {
             None => None,
             Some(by) => {
-                let step = self.bound_of_range(by, "BY value", scope, block)?;
+                let step = self.bound_of_range(by, "BY value", types, (scope, block))?;
                 let message = "BY value of FOR loop must be greater than zero".to_string();
                 let positive = build::binary(Op::Greater, step.clone(), build::integer(0));
                 block.push(build::require(positive, b"22023", message, None));
@@ -134,9 +139,9 @@ impl<'c> Compiler<'c> {
         };
         self.depth += 1;
         let inner = Scope::within(scope, repeat.label.as_ref().map(|label| label.text.as_str()));
-        let counted = Bound::computed(build::cast(value, DataType::Int), SqlType::Int, false);
+        let counted = Bound::computed(build::cast(value, data_type), sql_type.clone(), false);
         let done = self.turn(repeat, &repeat.body, flags, &inner, |compiler, turn| {
-            let number = compiler.variable(&variable.text, SqlType::Int);
+            let number = compiler.variable(&variable.text, sql_type.clone());
             compiler.introduce(&number, 0, counted, turn);
             inner.declare(&variable.text, Entity::Variable(Rc::new(number)));
             Ok(())
@@ -153,12 +158,12 @@ impl<'c> Compiler<'c> {
         &mut self,
         value: &Expression,
         what: &str,
-        scope: &Scope<'_>,
-        block: &mut Block,
+        (sql_type, data_type): (&SqlType, DataType),
+        (scope, block): (&Scope<'_>, &mut Block),
     ) -> Result<program::Expression> {
         let bound = self.bind(scope, value.span, block, |_, binder| {
-            let bound = binder.expression(&value.tree, Some(&SqlType::Int))?;
-            binder.coerced(bound, &SqlType::Int)
+            let bound = binder.expression(&value.tree, Some(sql_type))?;
+            binder.coerced(bound, sql_type)
         })?;
         if bound.nullable {
             let message = format!("{what} of FOR loop cannot be null");
@@ -167,12 +172,12 @@ impl<'c> Compiler<'c> {
         }
         let value = match bound.nullable {
             true => {
-                build::call("coalesce", vec![bound.expression, build::cast(build::integer(0), DataType::Int)])
+                build::call("coalesce", vec![bound.expression, build::cast(build::integer(0), data_type)])
             }
             false => bound.expression,
         };
         let name = self.name("bound");
-        let ty = Some(build::scalar_type(DataType::Int, false));
+        let ty = Some(build::scalar_type(data_type, false));
         block.push(build::declare(&name, false, ty, value));
         Ok(build::variable(&name))
     }
