@@ -13,12 +13,14 @@ SCHEMA = """
     create table stock (
         item int primary key, qty int not null check (qty >= 0), price numeric(8, 2) not null, note text
     );
+    create table plain (id int primary key, a int not null, b int not null, c text);
     create table line (cart bigint, n int, item int references stock, many bigint not null, primary key (cart, n));
 """
 
 ROWS = """
     insert into stock values (1, 5, 1.50, null), (2, 0, 0.10, 'x'), (3, 100, 99.99, '');
     insert into line values (1, 1, 1, 7), (1, 2, 3, -2);
+    insert into plain values (1, 10, 20, 'x');
 """
 
 
@@ -52,7 +54,7 @@ def outcome(call):
 
 
 def rows(db):
-    return [db.execute(f"select * from {table} order by 1, 2")[:] for table in ("stock", "line")]
+    return [db.execute(f"select * from {table} order by 1, 2")[:] for table in ("stock", "line", "plain")]
 
 
 class Agreeing(unittest.TestCase):

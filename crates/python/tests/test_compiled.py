@@ -194,7 +194,7 @@ class Agreement(Agreeing):
                 (chance.randint(1, 4), chance.randint(-9, 9), chance.choice(["", "a", "x", "zz"])) for _ in range(3)
             ]
             for db in (self.here, self.there):
-                db.script("delete from line; delete from stock")
+                db.script("delete from line; delete from stock; delete from plain")
                 db.script(ROWS)
             with self.subTest(seed=number, again=f"FABIUS_PYTHON_SEED={number} FABIUS_PYTHON_FUNCTIONS=1"):
                 self.agree(source, *calls)

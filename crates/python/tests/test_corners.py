@@ -113,6 +113,22 @@ CASES = [
     ),
     ("def f(a: Decimal) -> bool:\n    return a > 5\n", [(decimal.Decimal("1000000000000000000"),)]),
     ("def f(a: int | None) -> int:\n    d = {1: 2}\n    return d[a]\n", [(None,), (1,)]),
+    # Columns of a row that are written one after the other.
+    (
+        "def f(n: int) -> str:\n    row = db.plain[1]\n    row.a += n\n    row.b = row.a + n\n    row.c = f'{row.b}'\n"
+        "    row.a = 7\n    row.b -= row.a\n    return f'{row.a} {row.b} {row.c}'\n",
+        [(1,), (5,)],
+    ),
+    (
+        "def f(n: int) -> int:\n    row = db.plain[1]\n    row.a = n\n    row.b = 1 // n\n"
+        "    row.c = None\n    return row.a\n",
+        [(1,), (0,), (-1,)],
+    ),
+    (
+        "def f(n: int) -> int:\n    row = db.plain[1]\n    other = db.plain[1]\n    row.a += n\n    other.b += n\n"
+        "    row.b += n\n    row.c = 'y'\n    return row.a + row.b + other.b\n",
+        [(1,), (5,)],
+    ),
     # Texts over several lines, comprehensions of a name that means something outside.
     ('def f(a: int) -> str:\n    return """a\n  b\n      c"""\n', [(1,)]),
     ("Decimal = 5\n\n\ndef f(a: int) -> int:\n    return sum([Decimal for Decimal in [a, 2]]) + Decimal\n", [(1,)]),

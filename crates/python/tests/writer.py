@@ -6,7 +6,7 @@ class Writer:
 
     def __init__(self, chance):
         self.chance = chance
-        self.ints, self.texts = ["b"], ["s"]
+        self.ints, self.texts = ["b", "plain.a"], ["s"]
         self.lists, self.dicts, self.sets = [], [], []
         self.names = 0
 
@@ -22,7 +22,8 @@ class Writer:
             ]
         )
         helper = "def g(n: int) -> int:\n    row = db.stock[2]\n    row.qty += n % 3\n    return row.qty - n\n\n\n"
-        return f"{helper}def f(a: int, b: int, s: str) -> {kind}:\n    row = db.stock[a]\n{body}    return {value}\n"
+        begin = "    row = db.stock[a]\n    plain = db.plain[1]\n"
+        return f"{helper}def f(a: int, b: int, s: str) -> {kind}:\n{begin}{body}    return {value}\n"
 
     def block(self, depth, count):
         before = [names[:] for names in self.known()]
@@ -39,6 +40,7 @@ class Writer:
 
     def statement(self, depth, indent):
         kinds = "int text augment row note require list list dict set change change swap print sql call known".split()
+        kinds += "plain plain".split()
         if depth < 4:
             kinds += "if if for each while rows get raised".split()
         return getattr(self, f"write_{self.chance.choice(kinds)}")(depth, indent)
@@ -59,6 +61,17 @@ class Writer:
 
     def write_row(self, depth, indent):
         return f"{indent}row.qty {self.chance.choice(['=', '+=', '-='])} {self.int(1)} % 50\n"
+
+    def write_plain(self, depth, indent):
+        """Several columns of a row, one after the other."""
+        chance = self.chance
+        lines = [
+            f"plain.{chance.choice('ab')} {chance.choice(['=', '+=', '-='])} {self.int(1)} % 50",
+            f"plain.c = {self.text(1)}",
+            f"plain.{chance.choice('ab')} {chance.choice(['=', '+='])} plain.{chance.choice('ab')} % 50",
+            f"db.plain[1].b += {self.int(0)} % 50",
+        ]
+        return "".join(f"{indent}{line}\n" for line in chance.sample(lines, 3))
 
     def write_note(self, depth, indent):
         return f"{indent}row.note = {self.chance.choice([self.text(1), 'None', 'row.note'])}\n"

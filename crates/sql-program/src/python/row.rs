@@ -381,7 +381,17 @@ impl Lowering<'_> {
         if !name.is_empty() {
             self.is_read(name);
         }
-        done.push(Done { kind: self.reading(update, name, &read, span), span });
+        let mut kind = self.reading(update, name, &read, span);
+        if is_fresh && self.tests.is_empty() {
+            // Columns of one row that are written one after the other are written at once.
+            if let Some(last) = done.last_mut() {
+                match statement::join(&place.table, &mut last.kind, kind) {
+                    None => return Ok(()),
+                    Some(apart) => kind = apart,
+                }
+            }
+        }
+        done.push(Done { kind, span });
         if is_fresh { Ok(()) } else { self.require_found(&place.table, &place.key, span, done) }
     }
 

@@ -2,6 +2,7 @@
 
 use fabius_sql_meaning::catalog::{ObjectName, Table};
 use fabius_sql_syntax::part;
+use fabius_sql_syntax::plpgsql::tree::{Into, StatementKind as Kind};
 use fabius_sql_syntax::tokens::Tokens;
 use fabius_value::Result;
 use sqlparser::ast::{self, Expr};
@@ -155,4 +156,49 @@ pub fn exists(table: &Table, condition: Option<Expr>) -> Result<Expr> {
     let item = ast::SelectItem::UnnamedExpr(Expr::value(ast::Value::Number("1".into(), false)));
     let query = part::select(None, vec![item], vec![part::alone(factor(table))], condition.as_ref())?;
     Ok(Expr::Exists { subquery: Box::new(query), negated: false })
+}
+
+/// Makes one `UPDATE` of two of the same row, if that is the same: `None`, or the second if it is not. Nothing may look
+/// at what is between them: no constraint, no generated column, and not what the second assigns.
+pub fn join(table: &Table, first: &mut Kind, second: Kind) -> Option<Kind> {
+    let (Kind::Sql { statement: one, into: seen }, Kind::Sql { statement: other, into: more }) =
+        (first, &second)
+    else {
+        return Some(second);
+    };
+    let (ast::Statement::Update(one), ast::Statement::Update(other)) = (&mut **one, &**other) else {
+        return Some(second);
+    };
+    let assigned = |update: &ast::Update| -> Vec<String> {
+        update.assignments.iter().map(|assignment| assignment.target.to_string()).collect()
+    };
+    let (before, after) = (assigned(one), assigned(other));
+    let is_of_one_row = one.table == other.table && one.selection == other.selection;
+    let is_plain = before.iter().chain(&after).all(|column| is_plain(table, column));
+    let values: Vec<String> =
+        other.assignments.iter().map(|assignment| assignment.value.to_string()).collect();
+    let targets = seen.iter().flat_map(|seen| &seen.targets).flat_map(|path| &path.parts);
+    let names: Vec<String> = targets.map(|name| part::quoted(name).to_string()).collect();
+    let looks = values.iter().any(|value| names.iter().any(|name| value.contains(name)));
+    if !is_of_one_row || !is_plain || looks || after.iter().any(|column| before.contains(column)) {
+        return Some(second);
+    }
+    one.assignments.extend(other.assignments.iter().cloned());
+    if let Some(more) = more {
+        one.returning.get_or_insert_default().extend(other.returning.iter().flatten().cloned());
+        let both = seen.get_or_insert_with(|| Into { is_strict: more.is_strict, targets: Vec::new() });
+        both.targets.extend(more.targets.iter().cloned());
+    }
+    None
+}
+
+/// Whether nothing but its own type says what a column may hold.
+fn is_plain(table: &Table, written: &str) -> bool {
+    let is_it = |name: &String| part::quoted(name).to_string() == written || *name == written;
+    let keys = table.unique.iter().chain(&table.primary_key);
+    table.checks.is_empty()
+        && table.columns.iter().all(|column| column.generated.is_none())
+        && table.columns.iter().any(|column| is_it(&column.name) && column.domain.is_none())
+        && !keys.flat_map(|key| &key.columns).any(is_it)
+        && !table.foreign_keys.iter().flat_map(|key| &key.columns).any(is_it)
 }
