@@ -281,7 +281,7 @@ class Database:
                 pipeline = self._pipeline = self._pipeline or Pipeline(self._native.connect())
         return pipeline.submit(program, values)
 
-    def call(self, program: Compiled, args: Any, kwargs: Any) -> Any:
+    def _call(self, program: Compiled, args: Any, kwargs: Any) -> Any:
         """Calls a program, as a part of the transaction that this thread is in, or else as one of its own."""
         values = program.arguments(args, kwargs)
         run = transactions.current(self)

@@ -159,7 +159,7 @@ class Transaction(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.is_in_client():
             return self.client(*args, **kwargs)
-        return cast(R, self._database.call(self.program(), args, kwargs))
+        return cast(R, self._database._call(self.program(), args, kwargs))
 
     async def acall(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Calls it for ``asyncio``: other tasks go on meanwhile."""
