@@ -1,0 +1,157 @@
+"""What a function does, as it is sent to the database."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import decimal
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .captures import Capture, Captures, names_outside
+from .kernel import json_of
+from .names import OWN, Shapes, copied
+from .program import Compiled
+from .refusal import Refused
+from .statements import Desugaring
+
+if TYPE_CHECKING:
+    from ..database import Database
+
+__all__ = ["Body"]
+
+#: Functions of Python that programs have.
+_BUILTINS = frozenset(
+    "abs all any bool dict enumerate float int len list max min print range reversed round set sorted str sum "
+    "zip".split()
+)
+
+
+class Body:
+    """What a function does, as it is sent."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        tree: ast.FunctionDef,
+        source: str,
+        database: Database,
+        program: Compiled,
+    ) -> None:
+        self._function, self._tree, self._source = function, tree, source
+        self._database, self._program = database, program
+
+    def json(self) -> dict[str, Any]:
+        """The body as JSON.
+
+        Raises ``Refused`` for what a program cannot do.
+        """
+        import fabius
+
+        tree, program = self._tree, self._program
+        parameters = set(program.signature.parameters)
+        self._take_globals()
+        comprehended = {
+            name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.comprehension)
+            for name in ast.walk(node.target)
+            if isinstance(name, ast.Name)
+        }
+        names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+        stored = {node.id for node in names if isinstance(node.ctx, ast.Store) and node not in comprehended}
+        own = stored | parameters | set(program.assigned)
+        self._refuse_taken({node.id for node in names} | own, own)
+        known = {"the database": self._database, "the package": fabius}
+        lists = {name for name, kind in zip(program.signature.parameters, program.kinds) if kind.is_list}
+        assigned_first = {name for name in lists & stored if _is_first_assigned(tree.body, name)}
+        captures = Captures(self._function, own, set(program.assigned), self._program_of, known)
+        statements = captures.block(tree.body)
+        program.captures = [*program.captures, *captures.found.values()]
+        program.raises = captures.raises
+        program.callees = captures.called
+        statements, renamed = _own_lists(statements, lists & stored)
+        tree.body = statements
+        kept = (lists - stored) | set(renamed.values())
+        mutable = {own for name, own in renamed.items() if name in assigned_first}
+        tree.body = Desugaring(Shapes(lists | kept, tree), (parameters | kept) - mutable).block(statements)
+        optional = [name for name, kind in zip(program.signature.parameters, program.kinds) if kind.is_optional]
+        made = json_of(tree)
+        # Decorators, annotations and defaults are none of what it does.
+        said = {"class": made["class"], "at": made["at"], "body": made["body"]}
+        return {
+            # Who has read it, for whoever looks at it later.
+            "interpreter": f"{sys.implementation.name} {sys.version_info[0]}.{sys.version_info[1]}",
+            "flags": {"optimize": sys.flags.optimize},
+            "source": self._source,
+            "database": "the database",
+            "package": "the package",
+            "optional": optional,
+            "given back": sorted(program.assigned),
+            "tree": said,
+        }
+
+    def _refuse_taken(self, used: set[str], own: set[str]) -> None:
+        """Refuses names of Python's functions that mean something else here."""
+        outside = names_outside(self._function)
+        for name in sorted(_BUILTINS & used):
+            if name in own or (name in outside and outside[name] is not getattr(builtins, name)):
+                raise Refused(self._tree, f"{name!r}, which is not Python's own here", "give it another name")
+
+    def _take_globals(self) -> None:
+        """Globals that are assigned come in as arguments, and go back when the call has committed."""
+        outside = names_outside(self._function)
+        names = {
+            name for node in ast.walk(self._tree) if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names
+        }
+        for name in sorted(names):
+            kind = type(outside.get(name))
+            if kind not in (bool, int, str, decimal.Decimal):
+                what = f"global {name}, which is no bool, int, str or Decimal now"
+                raise Refused(self._tree, what, "give it a value before the function is defined")
+            self._program.assigned[name] = kind
+            self._program.captures.append(Capture(name, name, kind, self._function))
+
+    def _program_of(self, called: Any) -> Compiled:
+        """The program of a function that is called."""
+        from ..transactions import Transaction
+
+        if isinstance(called, Transaction):
+            if called.database is not self._database:
+                raise Refused(self._tree, f"a call of {called!r}, of another database", "call it outside")
+            program = called.program()
+        else:
+            program = self._database._transaction(called).program()
+        if program.assigned:
+            raise Refused(self._tree, "a call of a function that assigns globals", "return what it assigns")
+        if program.is_tuple:
+            raise Refused(self._tree, "a call of a function that returns a tuple", "return one value")
+        return program
+
+
+def _own_lists(statements: list[ast.stmt], names: set[str]) -> tuple[list[ast.stmt], dict[str, str]]:
+    """Gives lists that are parameters, and are assigned, names of their own; what the caller has stays as it is."""
+    renamed = {name: name + OWN for name in sorted(names)}
+    begin: list[ast.stmt] = []
+    for name, own in renamed.items():
+        place = statements[0]
+        begin.append(
+            ast.copy_location(
+                ast.Assign([ast.copy_location(ast.Name(own, ast.Store()), place)], copied(name, place)), place
+            )
+        )
+    for statement in statements:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and node.id in renamed:
+                node.id = renamed[node.id]
+    return [*begin, *statements], renamed
+
+
+def _is_first_assigned(statements: list[ast.stmt], name: str) -> bool:
+    """Whether the first statement that has a name assigns it."""
+    for statement in statements:
+        if any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(statement)):
+            targets = statement.targets if isinstance(statement, ast.Assign) else []
+            return any(isinstance(target, ast.Name) and target.id == name for target in targets)
+    return False
