@@ -13,6 +13,7 @@ const SQLALCHEMY: &str = "SQLAlchemy==2.0.43";
 const PANDAS: &str = "pandas==2.3.3";
 const FASTAPI: &str = "fastapi==0.165.0";
 const HTTPX: &str = "httpx==0.28.1";
+const PYTEST: &str = "pytest==9.2.0";
 const NODE_POSTGRES: &str = "pg@8.16.0";
 const JDBC: &str = "org.postgresql:postgresql:42.7.5";
 const MAVEN_COPY: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy";
@@ -74,6 +75,7 @@ fn python_packages(folder: &Path) -> bool {
         ("pandas", PANDAS),
         ("fastapi", FASTAPI),
         ("httpx", HTTPX),
+        ("pytest", PYTEST),
     ];
     all.into_iter().fold(true, |all, (module, package)| {
         let mark = folder.join(format!("python.{module}"));

@@ -24,6 +24,16 @@ ROWS = """
 """
 
 
+#: A function that takes some of an item, if there is enough.
+TAKE = (
+    "def f(item: int, n: int) -> int:\n"
+    "    row = db.stock[item]\n"
+    "    fabius.require(row.qty >= n, f'only {row.qty} left')\n"
+    "    row.qty -= n\n"
+    "    return row.qty\n"
+)
+
+
 def defined(source, db, count=[0]):
     """A function that a text defines, as if it stood in a file."""
     count[0] += 1
@@ -66,6 +76,12 @@ class Agreeing(unittest.TestCase):
         self.addCleanup(self.there.close)
         for db in (self.here, self.there):
             db.script(SCHEMA + ROWS)
+
+    def begin_again(self):
+        """Both databases have the rows that they began with."""
+        for db in (self.here, self.there):
+            db.script("delete from line; delete from stock; delete from plain")
+            db.script(ROWS)
 
     def agree(self, source, *calls):
         """Both ways of running give the same results, and leave the same rows."""

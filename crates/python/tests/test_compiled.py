@@ -12,7 +12,7 @@ import unittest
 
 import fabius
 
-from shop import ROWS, Agreeing, defined
+from shop import Agreeing, defined
 from writer import Writer
 
 
@@ -193,9 +193,7 @@ class Agreement(Agreeing):
             calls = [
                 (chance.randint(1, 4), chance.randint(-9, 9), chance.choice(["", "a", "x", "zz"])) for _ in range(3)
             ]
-            for db in (self.here, self.there):
-                db.script("delete from line; delete from stock; delete from plain")
-                db.script(ROWS)
+            self.begin_again()
             with self.subTest(seed=number, again=f"FABIUS_PYTHON_SEED={number} FABIUS_PYTHON_FUNCTIONS=1"):
                 self.agree(source, *calls)
 

@@ -7,15 +7,7 @@ import xml.etree.ElementTree as ElementTree
 
 import fabius
 
-from shop import ROWS, SCHEMA, defined
-
-TAKE = (
-    "def f(item: int, n: int) -> int:\n"
-    "    row = db.stock[item]\n"
-    "    fabius.require(row.qty >= n, f'only {row.qty} left')\n"
-    "    row.qty -= n\n"
-    "    return row.qty\n"
-)
+from shop import ROWS, SCHEMA, TAKE, defined
 
 
 class Explanation(unittest.TestCase):

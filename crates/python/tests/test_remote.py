@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import unittest
 
 import fabius
@@ -54,19 +53,15 @@ class Remote(unittest.TestCase):
         arguments = ["serve", os.path.join(cls.directory.name, "data"), "--listen", f"127.0.0.1:{port}"]
         cls.server = subprocess.Popen(
             [sys.executable, "-m", "fabius", *arguments, "--http", "off", "--durability", "none", "--log", "error"],
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            text=True,
         )
         cls.url = f"postgresql://fabius@127.0.0.1:{port}/fabius"
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                cls.db = fabius.connect(cls.url)
-                break
-            except fabius.OperationalError:
-                if time.monotonic() > deadline or cls.server.poll() is not None:
-                    raise
-                time.sleep(0.05)
+        # It says so when it takes connections.
+        said = cls.server.stdout.readline()
+        assert "fabius serves" in said, said
+        cls.db = fabius.connect(cls.url)
         cls.db.script("create table stock (item int primary key, qty int not null check (qty >= 0), note text)")
 
     @classmethod
@@ -74,6 +69,7 @@ class Remote(unittest.TestCase):
         cls.db.close()
         cls.server.send_signal(signal.SIGTERM)
         cls.server.wait(30)
+        cls.server.stdout.close()
         cls.directory.cleanup()
 
     def setUp(self):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import queue
 import threading
-import time
 import weakref
 from concurrent.futures import Future, InvalidStateError
 from typing import TYPE_CHECKING, Any
@@ -74,10 +73,14 @@ class Pipeline:
     def __init__(self, session: _fabius.Connection) -> None:
         self._calls: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
+        #: Set whenever calls have been answered.
+        self._room = threading.Event()
         self._is_closed = False
         self._process = os.getpid()
         # The thread has nothing of whoever submits: a database that nobody has any more ends it.
-        self._thread = threading.Thread(target=_run, args=(session, self._calls), name="fabius calls", daemon=True)
+        self._thread = threading.Thread(
+            target=_run, args=(session, self._calls, self._room), name="fabius calls", daemon=True
+        )
         self._thread.start()
         self._end = weakref.finalize(self, self._calls.put, None)
 
@@ -88,8 +91,11 @@ class Pipeline:
         """
         if self._process != os.getpid():
             raise InterfaceError("the database was opened before this process was forked: open it here")
+        # Whoever answers calls cannot wait for room: nobody else makes it.
         while self._calls.qsize() > _WAITING and threading.current_thread() is not self._thread:
-            time.sleep(0.001)
+            self._room.clear()
+            if self._calls.qsize() > _WAITING:
+                self._room.wait()
         future = Submitted()
         with self._lock:
             if self._is_closed:
@@ -106,7 +112,7 @@ class Pipeline:
             self._thread.join()
 
 
-def _run(session: _fabius.Connection, calls: queue.SimpleQueue[Call | None]) -> None:
+def _run(session: _fabius.Connection, calls: queue.SimpleQueue[Call | None], room: threading.Event) -> None:
     """Answers calls until the end of them."""
     following: Call | None = None
     while True:
@@ -129,6 +135,7 @@ def _run(session: _fabius.Connection, calls: queue.SimpleQueue[Call | None]) -> 
         except queue.Empty:
             pass
         _answer(session, call[0], together)
+        room.set()
         del call, together
 
 

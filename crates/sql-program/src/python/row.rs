@@ -101,11 +101,10 @@ impl Lowering<'_> {
         span: Span,
         done: &mut Vec<Done>,
     ) -> Result<()> {
-        self.name_row(name, table, span)?;
+        self.read_row(name, (table, key), span, done)?;
         if let Some(row) = self.rows.get_mut(name) {
             row.is_optional = true;
         }
-        self.read_row(name, (table, key), span, done)?;
         self.present.remove(name);
         self.is_read(name);
         let target = self.path(found_variable(name), span);
