@@ -5,11 +5,10 @@ use clap::Args;
 use fabius::program::catalog::Catalog;
 use fabius::program::explain::explain;
 use fabius::program::explain_svg::explain_svg;
-use fabius::program::ir::{Program, Type, VariableId};
-use fabius::program::slice::{Assumptions, Interval, Phases, TypesOnly, slice};
+use fabius::program::ir::Program;
+use fabius::program::slice::{Ordinary, Phases, TypesOnly, slice};
 use fabius::program::verify;
-use fabius::{DataType, Error, Result, SqlState};
-use fabius_value::{ColumnId, TableId};
+use fabius::{Error, Result, SqlState};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -104,34 +103,5 @@ fn phases(program: &Program, catalog: &Catalog, types_only: bool) -> Phases {
         slice(program, catalog, &TypesOnly)
     } else {
         slice(program, catalog, &Ordinary { program, catalog })
-    }
-}
-
-/// Numbers with at most half the digits of their type, and lists of at most a hundred elements.
-struct Ordinary<'p> {
-    program: &'p Program,
-    catalog: &'p Catalog,
-}
-
-fn ordinary(data_type: DataType) -> Option<Interval> {
-    let (_, high) = data_type.exact_range()?;
-    let bound = high.unsigned_abs().isqrt() as i128;
-    Some(Interval { low: -bound, high: bound })
-}
-
-impl Assumptions for Ordinary<'_> {
-    fn column(&self, table: TableId, column: ColumnId) -> Option<Interval> {
-        ordinary(self.catalog.table(table).columns[usize::from(column.0)].data_type)
-    }
-
-    fn parameter(&self, parameter: VariableId, field: u16) -> Option<Interval> {
-        match &self.program.variables[usize::from(parameter.0)].ty {
-            Type::Scalar(scalar) => ordinary(scalar.data_type),
-            Type::List(fields) => ordinary(fields.get(usize::from(field))?.scalar.data_type),
-        }
-    }
-
-    fn length(&self, _: VariableId) -> Option<u64> {
-        Some(100)
     }
 }

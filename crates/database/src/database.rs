@@ -52,7 +52,7 @@ pub struct Database {
     workers: Vec<JoinHandle<()>>,
     pub(crate) log: Option<Arc<Log>>,
     pub(crate) recovery: Option<RecoveryReport>,
-    checkpoints: Option<Arc<Checkpoints>>,
+    pub(crate) checkpoints: Option<Arc<Checkpoints>>,
     /// Where a node of a cluster takes its checkpoints.
     pub(crate) meeting: Arc<Meeting<Point>>,
     automatic: Option<Automatic>,

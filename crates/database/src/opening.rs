@@ -6,7 +6,7 @@ use fabius_engine::foundation::log_error;
 use fabius_env::{DirectoryLock, Disk};
 use fabius_log::{DatabaseId, LogError, LogErrorKind};
 use fabius_storage::checkpoint as files;
-use fabius_value::{Error, Result, SqlState};
+use fabius_value::{Error, Result, Seq, SqlState};
 use std::io;
 
 /// The newest checkpoint that is whole, and those before it that are not.
@@ -62,6 +62,21 @@ pub(crate) fn begin(checkpoints: &dyn Disk, log: &dyn Disk, database: DatabaseId
         }
     }
     Ok(begin)
+}
+
+/// The state of the newest whole checkpoint from before a seq; nothing if there is none.
+///
+/// # Errors
+/// As [`begin`].
+pub(crate) fn begin_before(checkpoints: &dyn Disk, database: DatabaseId, seq: Seq) -> Result<Option<State>> {
+    for found in files::list(checkpoints)?.iter().filter(|found| found.seq < seq) {
+        match checkpoint::read(checkpoints, found, database) {
+            Ok(state) => return Ok(Some(state)),
+            Err(error) if [SqlState::DATA_CORRUPTED, SqlState::IO_ERROR].contains(&error.state()) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
 }
 
 /// There is a segment at every moment of a database's life, and more so of one with checkpoints.

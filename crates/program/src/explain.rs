@@ -118,10 +118,23 @@ pub fn explain(program: &Program, catalog: &Catalog, phases: &Phases) -> String 
     text
 }
 
+/// A text that a program was made of.
+pub struct Origin<'a> {
+    /// The text.
+    pub text: &'a str,
+    /// The line of it, from 1, that a line of the program comes from; 0 for none.
+    pub line_of: &'a dyn Fn(u32) -> u32,
+}
+
 /// Explains a program under its phases.
 pub fn report(program: &Program, catalog: &Catalog, phases: &Phases) -> Report {
+    report_of(program, catalog, phases, &Origin { text: &program.text, line_of: &|line| line })
+}
+
+/// Explains a program under its phases, by the lines of what it was made of.
+pub fn report_of(program: &Program, catalog: &Catalog, phases: &Phases, origin: &Origin<'_>) -> Report {
     let outline = Outline::of(program);
-    let explanation = Explanation { program, catalog, phases, outline: &outline };
+    let explanation = Explanation { program, catalog, phases, outline: &outline, origin };
     let sections = [
         ("keys", explanation.keys()),
         ("deltas", explanation.deltas()),
@@ -147,9 +160,16 @@ struct Explanation<'a, 'p> {
     catalog: &'a Catalog,
     phases: &'a Phases,
     outline: &'a Outline<'p>,
+    /// Whose lines are shown.
+    origin: &'a Origin<'a>,
 }
 
 impl Explanation<'_, '_> {
+    /// The line that is shown of a step.
+    fn line(&self, step: StepId) -> u32 {
+        (self.origin.line_of)(self.outline.at(step).step.line)
+    }
+
     fn summary(&self) -> String {
         let name = &self.program.name;
         let later = self.phases.steps.iter().any(|step| step.later);
@@ -173,7 +193,7 @@ impl Explanation<'_, '_> {
     }
 
     fn lines(&self) -> Vec<Line> {
-        let lines = self.program.text.lines().zip(1u32..);
+        let lines = self.origin.text.lines().zip(1u32..);
         let lines = lines.map(|(text, number)| {
             let (tag, reason) = self.of_line(number);
             Line { text: text.to_string(), when: tag.map_or("", Tag::word), reason }
@@ -183,13 +203,8 @@ impl Explanation<'_, '_> {
 
     /// When the work of a line is done, and why.
     fn of_line(&self, line: u32) -> (Option<Tag>, String) {
-        let steps: Vec<StepId> = self
-            .outline
-            .order
-            .iter()
-            .copied()
-            .filter(|step| self.outline.at(*step).step.line == line)
-            .collect();
+        let steps: Vec<StepId> =
+            self.outline.order.iter().copied().filter(|step| self.line(*step) == line).collect();
         // Finding a row is part of what is done with it, unless nothing else is.
         let finds = |step: &StepId| {
             matches!(
@@ -264,8 +279,7 @@ impl Explanation<'_, '_> {
             let source = match &access.source {
                 KeySource::Arguments => "from arguments".to_string(),
                 KeySource::EarlierReads(steps) => {
-                    let lines: BTreeSet<u32> =
-                        steps.iter().map(|step| self.outline.at(*step).step.line).collect();
+                    let lines: BTreeSet<u32> = steps.iter().map(|step| self.line(*step)).collect();
                     let lines: Vec<String> = lines.iter().map(u32::to_string).collect();
                     format!("from reads, line {}", lines.join(", "))
                 }
@@ -327,7 +341,7 @@ impl Explanation<'_, '_> {
                     self.column_name(self.outline.table(*row), *column),
                     operator.into(),
                     expression_text(self.program, operand),
-                    format!("line {}", at.line),
+                    format!("line {}", self.line(StepId(step as u16))),
                 ]);
             }
         }
@@ -406,7 +420,7 @@ impl Explanation<'_, '_> {
     }
 
     fn hidden_requires(&self) -> Vec<Vec<String>> {
-        let line = |step: &StepId| format!("line {}", self.outline.at(*step).step.line);
+        let line = |step: &StepId| format!("line {}", self.line(*step));
         let all = self.phases.hidden_requires.iter();
         all.map(|(step, reason)| vec![line(step), reason.clone()]).collect()
     }

@@ -2,11 +2,14 @@
 
 use super::failure::{interface_error, raised};
 use super::reading::Reading;
+use super::replay::LoggedCall;
 use super::simulated::writing_the_log;
 use super::waiting::wait;
 use super::writing::Parameter;
 use fabius::Database;
-use fabius_sql::connection::{Connection as Session, Notice, Response, SqlDatabase, TransactionStatus};
+use fabius_sql::connection::{
+    Connection as Session, Notice, Prepared, Response, SqlDatabase, TransactionStatus,
+};
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_meaning::text_format::TextStyle;
@@ -210,6 +213,26 @@ impl Connection {
             }
         }
         Ok(given.unbind())
+    }
+
+    /// The parameters that a statement was run with, if a call of the log was a run of it; those in the places
+    /// `optional` may have been null.
+    fn parameters_of(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        optional: Vec<usize>,
+        call: &LoggedCall,
+    ) -> PyResult<Option<Py<PyAny>>> {
+        let found = self.run(py, async |session| {
+            let prepared = session.prepare(text, &[]).await?;
+            let values = session.parameters_of(&prepared, &optional, &call.0).await?;
+            Ok(values.map(|values| (prepared, values, session.text_style())))
+        })?;
+        let read = |(prepared, values, style): (Arc<Prepared>, Vec<Value>, TextStyle)| {
+            Reading { types: &prepared.parameters, style: &style }.row(py, &values)
+        };
+        found.map(read).transpose()
     }
 
     /// Divides a text into its statements.

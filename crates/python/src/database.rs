@@ -2,11 +2,12 @@
 
 use super::connection::{Connection, Slot};
 use super::failure::{interface_error, raised};
+use super::replay::LoggedCall;
 use super::simulated::{SimulatedDisk, writing_the_log};
 use super::waiting::wait;
 use fabius::{Database as Beneath, Options};
 use fabius_sql::connection::SqlDatabase;
-use fabius_value::{Error, Result, SqlState};
+use fabius_value::{Error, Result, Seq, SqlState};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -51,6 +52,12 @@ fn options(
     Ok(options)
 }
 
+impl Database {
+    fn of(sql: Arc<SqlDatabase>, beneath: Arc<Beneath>, is_simulated: bool) -> Database {
+        Database { open: Mutex::new(Some(Open { sql, beneath, sessions: Vec::new(), is_simulated })) }
+    }
+}
+
 #[pymethods]
 impl Database {
     /// Opens the database of a directory, which is begun there if there is none; without one, a database in memory.
@@ -72,9 +79,7 @@ impl Database {
         let beneath = beneath.map_err(|error| raised(py, &error))?;
         let sql =
             py.detach(|| wait(SqlDatabase::open(beneath.clone())))?.map_err(|error| raised(py, &error))?;
-        Ok(Database {
-            open: Mutex::new(Some(Open { sql, beneath, sessions: Vec::new(), is_simulated: false })),
-        })
+        Ok(Database::of(sql, beneath, false))
     }
 
     /// Opens the database of a simulated disk, or begins one there.
@@ -83,9 +88,7 @@ impl Database {
         let beneath = py.detach(|| disk.open()).map_err(|error| raised(py, &error))?;
         let opening = writing_the_log(Arc::downgrade(&beneath), SqlDatabase::open(beneath.clone()));
         let sql = py.detach(|| wait(opening))?.map_err(|error| raised(py, &error))?;
-        Ok(Database {
-            open: Mutex::new(Some(Open { sql, beneath, sessions: Vec::new(), is_simulated: true })),
-        })
+        Ok(Database::of(sql, beneath, true))
     }
 
     /// A session of a user; of `fabius` if none is named.
@@ -119,6 +122,17 @@ impl Database {
             Arc::try_unwrap(beneath).map_or(Ok(()), Beneath::close)
         });
         closed.map_err(|error| raised(py, &error))
+    }
+
+    /// A database in memory that is as this one was before a call of its log, and that call.
+    fn replay(&self, py: Python<'_>, seq: u64) -> PyResult<(Database, LoggedCall)> {
+        let beneath = self.open.lock().as_ref().map(|open| open.beneath.clone());
+        let beneath = beneath.ok_or_else(|| closed(py))?;
+        let replayed = py.detach(|| beneath.replay(Seq(seq))).map_err(|error| raised(py, &error))?;
+        let (before, call) = (Arc::new(replayed.0), replayed.1);
+        let sql =
+            py.detach(|| wait(SqlDatabase::open(before.clone())))?.map_err(|error| raised(py, &error))?;
+        Ok((Database::of(sql, before, false), LoggedCall(call)))
     }
 
     /// A number that changes with every definition.

@@ -16,6 +16,7 @@ pub fn raised(py: Python<'_>, error: &Error) -> PyErr {
             error.hint(),
             error.position(),
             error.place().and_then(|place| place.constraint.as_deref()),
+            error.place().and_then(|place| place.context.as_deref()),
         );
         errors.getattr("of_sqlstate")?.call1(said)
     });

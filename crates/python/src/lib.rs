@@ -8,6 +8,7 @@
 //! | `classes` | classes of Python's library that values become |
 //! | `failure` | errors as exceptions |
 //! | `program` | the program `fabius` |
+//! | `replay` | calls of the log that are looked at again |
 //! | `simulated` | a simulated disk, and databases on it |
 //! | `waiting` | work that Python waits for: without the interpreter's lock, and until Ctrl-C |
 //!
@@ -19,6 +20,7 @@ mod database;
 mod failure;
 mod program;
 mod reading;
+mod replay;
 mod simulated;
 mod waiting;
 mod writing;
@@ -32,6 +34,8 @@ mod _fabius {
     use super::database::Database;
     #[pymodule_export]
     use super::program::main;
+    #[pymodule_export]
+    use super::replay::LoggedCall;
     #[pymodule_export]
     use super::simulated::SimulatedDisk;
     #[pymodule_export]

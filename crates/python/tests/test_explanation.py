@@ -23,6 +23,18 @@ class Explanation(unittest.TestCase):
         self.assertIn("stock[row's key 1]", text)
         self.assertIn("row.qty", text)
         self.assertNotIn("py ", text)
+        self.assertIn("   4      row.qty -= n", text)
+
+    def test_what_could_wait(self):
+        lines = {
+            # A key that is read.
+            "row = db.plain[a]\n    db.plain[row.b].c = 'x'": "make it a parameter",
+            # A branch around a write.
+            "row = db.plain[a]\n    if row.b > 3:\n        row.c = 'x'": "`a if condition else b`",
+        }
+        for body, said in lines.items():
+            function = self.db.transaction(defined(f"def f(a: int) -> None:\n    {body}\n", self.db))
+            self.assertIn(said, function.explain())
 
     def test_lists_and_tuples(self):
         function = self.db.transaction(

@@ -1,11 +1,13 @@
 //! A statement as a program, with where its arguments come from.
 
 use crate::bind::Recipe;
-use fabius_program::syntax::tree::ProcedureDefinition;
+use fabius_program::syntax::Source;
+use fabius_program::syntax::tree::{Definition, ProcedureDefinition, Statement, StatementKind};
 use fabius_sql_meaning::catalog::ObjectName;
 use fabius_sql_meaning::output::{OutputColumn, RowLock};
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_value::{SqlState, Value};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Where a parameter of the program gets its value.
@@ -64,6 +66,8 @@ pub struct Frame {
     pub words: Arc<str>,
     /// The SQL that runs there, if it is a statement of its own.
     pub sql: Option<Arc<str>>,
+    /// The function's body, and the line of it, from 1; 0 if it is about none.
+    pub at: (Arc<Source>, u32),
 }
 
 /// Where an error has arisen, in words: the frames of a place, one a line.
@@ -148,4 +152,47 @@ pub struct Lowered {
     /// References that are checked when the transaction ends: for each, the program's last results have a list of the
     /// values of its columns that do not hold now.
     pub doubtful: Vec<Doubtful>,
+}
+
+impl Lowered {
+    /// The body of the function that the statement calls, if all of its program comes from one.
+    pub fn body(&self) -> Option<&Arc<Source>> {
+        let mut used = Vec::new();
+        starts(&self.definition.body, &mut used);
+        let place_of = |start: &u32| self.places.get((*start as usize).checked_sub(1)?)?.last();
+        let frames = || used.iter().filter_map(place_of).map(|frame| &frame.at);
+        let (first, _) = frames().find(|(_, line)| *line > 0)?;
+        frames().all(|(body, _)| body == first).then_some(first)
+    }
+}
+
+/// For lines of a program's text the places that its statements have in the tree that it was printed from, from 1.
+pub fn places_of_lines(definition: &ProcedureDefinition) -> BTreeMap<u32, usize> {
+    let read = fabius_program::syntax::parse(&definition.to_string(), "").unwrap_or_default();
+    let [Definition::Procedure(printed)] = read.as_slice() else { return BTreeMap::new() };
+    let (mut lines, mut places) = (Vec::new(), Vec::new());
+    starts(&printed.body, &mut lines);
+    starts(&definition.body, &mut places);
+    if lines.len() != places.len() {
+        return BTreeMap::new();
+    }
+    let lines = lines.into_iter().map(|start| printed.source.line(start));
+    lines.zip(places.into_iter().map(|place| place as usize)).collect()
+}
+
+/// Where the spans of all statements begin, in their order.
+fn starts(block: &[Statement], all: &mut Vec<u32>) {
+    for statement in block {
+        all.push(statement.span.start);
+        match &statement.kind {
+            StatementKind::If { arms, otherwise } => {
+                arms.iter().for_each(|(_, then)| starts(then, all));
+                otherwise.iter().for_each(|otherwise| starts(otherwise, all));
+            }
+            StatementKind::ForRange { body, .. } | StatementKind::ForEach { body, .. } => {
+                starts(body, all);
+            }
+            _ => {}
+        }
+    }
 }

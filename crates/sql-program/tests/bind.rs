@@ -181,7 +181,7 @@ fn outcome(sql: &str, catalog: &Catalog, programs: &Programs) -> String {
     if let sqlparser::ast::Statement::Explain { statement, .. } = &parsed[0] {
         let lowered = bind::lower(statement, &source, catalog, &mut types, None).expect("a statement");
         let Some(lowered) = lowered else { return "no program\n".into() };
-        let report = bind::explained(&lowered, programs, &SmallNumbers).expect("a program");
+        let report = bind::explained(&lowered, programs, Some(&SmallNumbers), None).expect("a program");
         let lines = report.shown(&str::to_string);
         let paths: String = lowered.paths.iter().map(|path| format!("{path}\n")).collect();
         let mut text = format!("{paths}\n{}\n\n{lines}", report.summary);

@@ -54,9 +54,9 @@ pub use interval::Interval;
 
 use crate::catalog::Catalog;
 use crate::context::DeltaOperator;
-use crate::ir::{Expression, Program, RowId, StepId, VariableId};
+use crate::ir::{Expression, Program, RowId, StepId, Type, VariableId};
 use delta::DeltaShape;
-use fabius_value::{ColumnId, ColumnMask, TableId};
+use fabius_value::{ColumnId, ColumnMask, DataType, TableId};
 use free_values::Available;
 use later_slice::LaterSlice;
 use now_slice::{Choices, NowSlice};
@@ -88,6 +88,40 @@ impl Assumptions for TypesOnly {
 
     fn parameter(&self, _: VariableId, _: u16) -> Option<Interval> {
         None
+    }
+}
+
+/// Numbers have at most half the digits of their type, and lists at most a hundred elements: what an engine will find
+/// in most data, for whoever explains a program without any.
+pub struct Ordinary<'p> {
+    /// The program that is explained.
+    pub program: &'p Program,
+    /// The tables that it knows.
+    pub catalog: &'p Catalog,
+}
+
+impl Ordinary<'_> {
+    fn numbers(data_type: DataType) -> Option<Interval> {
+        let (_, high) = data_type.exact_range()?;
+        let bound = high.unsigned_abs().isqrt() as i128;
+        Some(Interval { low: -bound, high: bound })
+    }
+}
+
+impl Assumptions for Ordinary<'_> {
+    fn column(&self, table: TableId, column: ColumnId) -> Option<Interval> {
+        Ordinary::numbers(self.catalog.table(table).columns[usize::from(column.0)].data_type)
+    }
+
+    fn parameter(&self, parameter: VariableId, field: u16) -> Option<Interval> {
+        match &self.program.variables[usize::from(parameter.0)].ty {
+            Type::Scalar(scalar) => Ordinary::numbers(scalar.data_type),
+            Type::List(fields) => Ordinary::numbers(fields.get(usize::from(field))?.scalar.data_type),
+        }
+    }
+
+    fn length(&self, _: VariableId) -> Option<u64> {
+        Some(100)
     }
 }
 

@@ -36,7 +36,7 @@ impl PartialEq for Span {
 }
 
 /// A text and the name of its file.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Source {
     /// For messages.
     pub file: String,

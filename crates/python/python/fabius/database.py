@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import html
 import threading
+import weakref
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,6 +21,7 @@ from .errors import Error, InterfaceError, ProgrammingError
 from .parameters import Parameters, numbered
 from .pipeline import Pipeline
 from .remote import Server
+from .replay import Replay
 from .tables import Shape, Table
 from .transactions import OutsideTransaction, Run, Side, Transaction
 
@@ -166,6 +168,8 @@ class Database:
         self._executor: ThreadPoolExecutor | None = None
         self._pipeline: Pipeline | None = None
         self._is_closing = False
+        #: All functions that are transactions of this database.
+        self._defined: weakref.WeakSet[Transaction[..., Any]] = weakref.WeakSet()
         self._functions: dict[Callable[..., Any], Transaction[Any, Any]] = {}
         self._idle: list[dbapi.Connection] = []
         self._shapes: tuple[int, dict[str, Shape]] = (0, {})
@@ -293,7 +297,7 @@ class Database:
                 raise program.raised(error) from None
             return program.answered((tuple(result.one()), [("NOTICE", *said) for said in result.said]))
         session = getattr(self._own, "session", None)
-        if session is None:
+        if session is None or session.is_closed:
             session = self._own.session = self._native.connect()
         return program.answered(session.execute_each(program.statement, (values,))[0])
 
@@ -361,6 +365,40 @@ class Database:
                 else:
                     with self._lock:
                         self._idle.append(connection)
+
+    def last_seq(self) -> int | None:
+        """The place in the order of this thread's last call of a function; ``None`` before the first."""
+        session = getattr(self._own, "session", None)
+        if session is None:
+            return None
+        rows = session.execute("select fabius.last_seq()", ())[2]
+        return cast("int | None", rows[0][0])
+
+    def replay(self, seq: int) -> Replay:
+        """A call of a function, by its place in the log, to be looked at again on the state that it saw:
+        ``db.replay(seq).debug()`` goes through it in a debugger. Nothing that it does there is kept.
+
+        >>> import fabius, tempfile
+        >>> db = fabius.open(tempfile.mkdtemp())
+        >>> db.script("create table stock (item int primary key, qty int not null); insert into stock values (5, 10)")
+        >>> @db.transaction
+        ... def reserve(item: int, n: int) -> int:
+        ...     row = db.stock[item]
+        ...     row.qty -= n
+        ...     return row.qty
+        >>> reserve(5, 3), reserve(5, 2)
+        (7, 5)
+        >>> with db.replay(db.last_seq() - 1) as replay:
+        ...     replay.arguments, replay.run()
+        ({'item': 5, 'n': 3}, 7)
+        >>> db.close()
+
+        The state is made of the newest checkpoint before the call, and the log behind that, in memory. Raises
+        ``ProgrammingError`` if the call is of no function that is defined here, ``OperationalError`` if the log does
+        not reach back to it, ``NotSupportedError`` for a database in memory, or a server's: open its directory, or a
+        copy.
+        """
+        return Replay(self, seq)
 
     def checkpoint(self) -> None:
         """Makes the next opening short."""

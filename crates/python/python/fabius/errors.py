@@ -37,6 +37,8 @@ class Error(Exception):
     position: int | None = None
     #: The constraint that does not hold.
     constraint: str | None = None
+    #: Where in functions it has come up, the innermost first, a line each.
+    context: str | None = None
 
     def __str__(self) -> str:
         lines = [str(self.args[0]) if self.args else ""]
@@ -185,9 +187,11 @@ def of_sqlstate(
     hint: str | None = None,
     position: int | None = None,
     constraint: str | None = None,
+    context: str | None = None,
 ) -> DatabaseError:
     """An error with all that the database says of it."""
     error = lookup(sqlstate)(message)
     error.sqlstate = sqlstate
     error.detail, error.hint, error.position, error.constraint = detail, hint, position, constraint
+    error.context = context
     return error

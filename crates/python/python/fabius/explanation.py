@@ -13,28 +13,83 @@ __all__ = ["Drawing", "explanation"]
 #: A variable of the program that was made of one of the function.
 _OWN = re.compile(r"`?\bpy ([^`\[\]()]+?)_\d+\b`?")
 
-#: A line of the program: its number, what it says, when it runs, and why.
-_LINE = re.compile(r"^\s*(\d+)  (.*?)(?:\s{2,}(now|later|both|free)\s{2,}(.*))?$")
+#: A line of the function: its number, what it says, when it runs, and why.
+_LINE = re.compile(r"^\s*(\d+)  (.*?)(?:\s{2,}(now|later|both|delta|free)(?:\s{2,}(.*))?)?$")
+
+#: Where the database names a line.
+_NUMBER = re.compile(r"\bline (\d+(?:, \d+)*)")
 
 #: What each phase is painted in, and what it means.
 _PHASES = {
     "now": ("#d9534f", "now: it decides the outcome, or what others need"),
     "both": ("#f0ad4e", "now and later"),
     "later": ("#5cb85c", "later: only whoever reads it waits for it"),
+    "delta": ("#5cb85c", "later: it is added up, and nobody waits for it"),
     "free": ("#5bc0de", "whenever: the values are at hand"),
     "": ("#cccccc", ""),
 }
 
+#: Keys that are read, and the lines that read them.
+_KEY = re.compile(r"Key: (\S+?)\[.*from reads, line (\d+)")
+
+#: A branch.
+_BRANCH = re.compile(r"^\s*(el)?if\b")
+
+#: What forces a value now, and what would not.
+_REWRITES = [
+    (re.compile(r"\b(key|indexed) column"), "an index needs the value: a column without one could wait"),
+    (
+        re.compile(r"is not proven to fit"),
+        "it might leave its column, which aborts: a larger type (bigint, numeric) leaves room",
+    ),
+    (
+        # Not where the outcome depends on it anyway.
+        re.compile(r"^(?!.*decides the outcome).*read again now by this call"),
+        "it is read once more behind its write, or by a check: what need not be read there could wait",
+    ),
+]
+
 _HEIGHT, _WIDTH, _LEFT = 16, 7.2, 20
 
 
-def explanation(text: str) -> str:
-    """The database's words, with the names of the function."""
-    lines = [_OWN.sub(_named, line) for line in text.splitlines()]
+def explanation(text: str, file: str, line: int) -> str:
+    """The database's words, with the names of the function and the lines of its file, where it begins at ``line``."""
+    head, title, body = _OWN.sub(_named, text).partition("Function:\n")
+    if not title:
+        return _aligned(head.splitlines())
+    head = _NUMBER.sub(lambda found: f"line {_moved(found[1], line)}", head)
+    moved = [
+        _LINE.sub(lambda found: f"{int(found[1]) + line - 1}{found[0][found.end(1) :]}", one.strip())
+        for one in body.splitlines()
+    ]
+    lines = _aligned(moved).splitlines()
+    waits = [
+        f"  line {place}: it reads the key of a row of {table}: where the caller knows that, make it a parameter"
+        for table, place in _KEY.findall(head)
+    ]
+    for one in filter(None, map(_LINE.match, lines)):
+        if _BRANCH.match(one[2]) and one[3] in ("now", "both"):
+            said = "it is decided now: where it only chooses a value, write `a if condition else b`"
+            waits.append(f"  line {one[1]}: {said}")
+        waits.extend(f"  line {one[1]}: {rewrite}" for reason, rewrite in _REWRITES if reason.search(one[4] or ""))
+    parts = [head.rstrip(), f"Lines of {file}:", *lines]
+    return "\n".join(parts + (["What could wait:", *waits] if waits else []))
+
+
+def _moved(numbers: str, line: int) -> str:
+    return ", ".join(str(int(number) + line - 1) for number in numbers.split(", "))
+
+
+def _aligned(lines: list[str]) -> str:
+    """Lines with their phases in a column."""
     found = [_LINE.match(line) for line in lines]
     width = max((len(one[2]) for one in found if one and one[3]), default=0)
     return "\n".join(
-        f"{one[1]:>4}  {one[2]:{width}}  {one[3]:5}  {one[4]}" if one and one[3] else line
+        f"{one[1]:>4}  {one[2]:{width}}  {one[3]:5}  {one[4] or ''}".rstrip()
+        if one and one[3]
+        else f"{one[1]:>4}  {one[2]}"
+        if one
+        else line
         for line, one in zip(lines, found)
     )
 
@@ -54,7 +109,8 @@ class Drawing:
 
     def __init__(self, name: str, text: str) -> None:
         self._name = name
-        head, _, body = text.partition("Program:\n")
+        place = re.search(r"^(Lines of .*|Program):\n", text, re.MULTILINE)
+        head, body = (text[: place.start()], text[place.end() :]) if place else (text, "")
         self._head = [line.strip() for line in head.splitlines()[1:]]
         found = (_LINE.match(line) for line in body.splitlines())
         self._lines = [_Line(one[2], one[3] or "", one[4] or "") for one in found if one]

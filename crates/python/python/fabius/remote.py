@@ -12,6 +12,8 @@ from .errors import Error, InterfaceError, of_sqlstate
 try:
     import psycopg
     from psycopg.pq import TransactionStatus
+
+    from .wire import Calls
 except ImportError:
     psycopg = None  # type: ignore[assignment]
 
@@ -81,8 +83,7 @@ class Session:
         except psycopg.Error as error:
             raise _of(error) from None
         self._connection.add_notice_handler(self._note)
-        #: For calls of programs, one at a time.
-        self._cursor = psycopg.RawCursor(self._connection)
+        self._calls = Calls(self._connection, self.notices)
 
     def _note(self, notice: Any) -> None:
         self._notices.append((notice.severity or "NOTICE", notice.sqlstate or "00000", notice.message_primary or ""))
@@ -105,14 +106,11 @@ class Session:
     def execute_each(self, text: str, calls: Sequence[Sequence[Any]]) -> list[Any]:
         """Runs a statement for each list of parameters, one after the other, each as a transaction of its own: for each
         its first row and the notices, or an exception."""
-        return [self._called(text, values) for values in calls]
-
-    def _called(self, text: str, values: Sequence[Any]) -> Any:
         try:
-            row = self._cursor.execute(text, values, prepare=True).fetchone()
-            return row, self.notices() if self._notices else ()
+            answers = self._calls.run(text, calls)
         except psycopg.Error as error:
-            return _of(error)
+            raise _of(error) from None
+        return [_of(answer) if isinstance(answer, psycopg.Error) else answer for answer in answers]
 
     def split(self, text: str) -> list[str]:
         """A server takes several statements at once."""
@@ -157,4 +155,5 @@ def _of(error: Any) -> Error:
         told.message_hint,
         int(position) if position else None,
         told.constraint_name,
+        told.context,
     )

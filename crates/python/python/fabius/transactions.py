@@ -19,7 +19,7 @@ from .aborts import Aborted, require
 from .compilation import Compiled
 from .errors import DataError, NotSupportedError, OperationalError, ProgrammingError, lookup
 from .explanation import Drawing, explanation
-from .parameters import Parameters
+from .parameters import Parameters, numbered
 from .tables import Shape, Table, quoted
 
 if TYPE_CHECKING:
@@ -78,22 +78,35 @@ def current(database: Database) -> Run | None:
 
 
 @contextmanager
+def entered(database: Database, run: Run) -> Iterator[None]:
+    """Within it this thread is in a transaction of a database."""
+    runs = _here.__dict__.setdefault("runs", {})
+    around = runs.get(id(database))
+    runs[id(database)] = run
+    try:
+        yield
+    finally:
+        del runs[id(database)]
+        if around is not None:
+            runs[id(database)] = around
+
+
+@contextmanager
 def running(database: Database) -> Iterator[Run]:
     """A transaction that this thread is in: committed at the end, rolled back if an exception ends it."""
     if current(database) is not None:
         raise ProgrammingError("a transaction of this database is open in this thread: it cannot begin another")
     key = keys.take()
-    runs = _here.__dict__.setdefault("runs", {})
     with database._session() as connection:
-        run = runs[id(database)] = Run(database, connection)
+        run = Run(database, connection)
         try:
             run.execute("begin")
             if key is not None:
                 run.execute("select set_config('fabius.idempotency_key', %s, true)", (key,))
-            yield run
+            with entered(database, run):
+                yield run
             connection.commit()
         finally:
-            del runs[id(database)]
             if not connection.closed:
                 connection.rollback()
 
@@ -108,6 +121,7 @@ class Transaction(Generic[P, R]):
         self._function = function
         self._side = side
         self._program: Compiled | None = None
+        database._defined.add(self)
         functools.update_wrapper(self, function)
         if not self.is_in_client():
             try:
@@ -146,11 +160,13 @@ class Transaction(Generic[P, R]):
         return self._program
 
     def explain(self) -> str:
-        """What of it runs now, what may wait, and why: the database's own words."""
+        """What of it runs now, what may wait, and why, by the lines of its file; and what of it could wait."""
         if self.is_in_client():
             raise ProgrammingError("it runs in the client's process: only programs are explained (side='database')")
-        rows = self._database.execute(self.program().explained())
-        return explanation("\n".join(row[0] for row in rows))
+        program = self.program()
+        text, samples = program.explained()
+        rows = self._database.execute(numbered(text), samples)
+        return explanation("\n".join(row[0] for row in rows), program.file, program.line)
 
     def draw(self) -> Drawing:
         """:meth:`explain` as a picture, which a notebook shows; ``reserve.draw().save("reserve.svg")``."""

@@ -4,8 +4,9 @@ use super::binder::Binder;
 use super::row_body::Gathered;
 use super::stop::{Bind, Stop, beyond};
 use super::tree;
-use crate::lowered::{Lowered, Shape};
-use fabius_program::explain::Report;
+use crate::lowered::{Lowered, Shape, places_of_lines};
+use fabius_program::explain::{Origin, Report, report, report_of};
+use fabius_program::slice::{Assumptions, Ordinary, slice};
 use fabius_program::syntax::Source;
 use fabius_program::syntax::tree::{Block, Parameter, ProcedureDefinition, Results, StatementKind};
 use fabius_sql_meaning::catalog::Catalog;
@@ -51,18 +52,27 @@ pub fn lower(
 }
 
 /// What there is to say of a statement's program: for `EXPLAIN`. `assumed` is what is known of the values in the
-/// tables.
+/// tables, if not that they are [`Ordinary`]. With a `body` it is said of the lines of a function that all of it comes
+/// from ([`Lowered::body`]).
 ///
 /// # Errors
 /// What the verifier finds wrong.
 pub fn explained(
     lowered: &Lowered,
     programs: &fabius_program::catalog::Catalog,
-    assumed: &dyn fabius_program::slice::Assumptions,
+    assumed: Option<&dyn Assumptions>,
+    body: Option<&Source>,
 ) -> Result<Report> {
     let program = fabius_program::verify::procedure(&lowered.definition, programs)?;
-    let phases = fabius_program::slice::slice(&program, programs, assumed);
-    Ok(fabius_program::explain::report(&program, programs, &phases))
+    let ordinary = Ordinary { program: &program, catalog: programs };
+    let phases = slice(&program, programs, assumed.unwrap_or(&ordinary));
+    let Some(body) = body else { return Ok(report(&program, programs, &phases)) };
+    let places = places_of_lines(&lowered.definition);
+    let line_of = |line: u32| {
+        let place = places.get(&line).and_then(|place| lowered.places.get(place.checked_sub(1)?));
+        place.and_then(|place| place.last()).map_or(0, |frame| frame.at.1)
+    };
+    Ok(report_of(&program, programs, &phases, &Origin { text: &body.text, line_of: &line_of }))
 }
 
 /// What an item of `FROM` joins.

@@ -11,7 +11,6 @@ use super::plan::Given;
 use super::plan::{Body, Explanation, Plan, Program};
 use super::result::rows_response;
 use super::{Connection, Response};
-use fabius_program::slice::TypesOnly;
 use fabius_sql_meaning::catalog::Catalog;
 use fabius_sql_meaning::catalog::ObjectName;
 use fabius_sql_program::bind;
@@ -29,6 +28,9 @@ struct Step {
     facts: Vec<(&'static str, String)>,
     parts: Vec<Step>,
 }
+
+/// Texts by their titles: a program's, or a function's.
+type Texts = Vec<(&'static str, Vec<String>)>;
 
 /// What running it has shown.
 struct Measured {
@@ -71,15 +73,16 @@ impl Step {
     }
 }
 
-/// The steps of a program, and its text with what is done when if that is wanted.
+/// The steps of a program, and its text with what is done when if that is wanted; of a function the lines of its body.
 fn of_program(
     program: &Program,
     catalog: &Catalog,
     programs: &fabius_program::catalog::Catalog,
     verbose: bool,
-) -> Result<(Step, Vec<String>)> {
+) -> Result<(Step, Texts)> {
     let lowered = &program.lowered;
-    let report = bind::explained(lowered, programs, &TypesOnly)?;
+    let body = lowered.body().filter(|_| !verbose);
+    let report = bind::explained(lowered, programs, None, body.map(|body| &**body))?;
     let shown = |text: &str| in_words(text, catalog, &lowered.reads, &lowered.writes);
     let written: Vec<&str> = lowered.writes.iter().map(|name| name.name.as_str()).collect();
     let mut root = match lowered.tag {
@@ -113,9 +116,10 @@ fn of_program(
     }
     if verbose || !lowered.places.is_empty() {
         program_text.append(&mut text);
-        return Ok((root, program_text));
+        let title = if body.is_some() { "Function" } else { "Program" };
+        return Ok((root, vec![(title, program_text)]));
     }
-    Ok((root, Vec::new()))
+    Ok((root, Texts::new()))
 }
 
 /// A text with the tables' own names for those of the storage.
@@ -172,7 +176,7 @@ impl Connection {
         let wanted = explanation.wanted;
         let subject = &explanation.subject;
         let began = Instant::now();
-        let (mut step, program) = self.steps(catalog, subject, wanted.verbose, given.parameters).await?;
+        let (mut step, texts) = self.steps(catalog, subject, wanted.verbose, given.parameters).await?;
         let planning = began.elapsed();
         let measured = match wanted.analyze {
             false => None,
@@ -209,8 +213,8 @@ impl Connection {
             }
             let mut whole = Map::new();
             whole.insert("Plan".into(), serde_json::Value::Object(plan));
-            if !program.is_empty() {
-                whole.insert("Program".into(), json!(program));
+            for (title, lines) in texts {
+                whole.insert(title.into(), json!(lines));
             }
             for (what, time) in summary.into_iter().flatten() {
                 whole.insert(what.into(), json!(rounded(millis(time))));
@@ -225,9 +229,9 @@ impl Connection {
         }
         let mut lines = Vec::new();
         step.lines(0, &mut lines);
-        if !program.is_empty() {
-            lines.push("Program:".into());
-            lines.extend(program.iter().map(|line| format!("  {line}").trim_end().to_string()));
+        for (title, text) in texts {
+            lines.push(format!("{title}:"));
+            lines.extend(text.iter().map(|line| format!("  {line}").trim_end().to_string()));
         }
         for (what, time) in summary.into_iter().flatten() {
             lines.push(format!("{what}: {:.3} ms", millis(time)));
@@ -243,7 +247,7 @@ impl Connection {
         plan: &Plan,
         verbose: bool,
         parameters: &[Value],
-    ) -> Result<(Step, Vec<String>)> {
+    ) -> Result<(Step, Texts)> {
         Ok(match &plan.body {
             Body::Program(program) => {
                 let nulls: Vec<bool> = parameters.iter().map(Value::is_null).collect();
@@ -251,7 +255,7 @@ impl Connection {
                 of_program(&program, catalog, &self.database.database().definitions().catalog, verbose)?
             }
             Body::Query(query) => {
-                (of_operators(&query.explain(parameters, &self.session.memory).await?), Vec::new())
+                (of_operators(&query.explain(parameters, &self.session.memory).await?), Texts::new())
             }
             Body::WriteQuery(write) => {
                 let what = match write.tag {
@@ -263,11 +267,11 @@ impl Connection {
                 root.facts
                     .push(("Phase", "the rows are found first, then written in one transaction".into()));
                 root.parts.push(of_operators(&write.query.explain(parameters, &self.session.memory).await?));
-                (root, Vec::new())
+                (root, Texts::new())
             }
             Body::WithWrites(all) => {
                 let mut root = Step::new("Parts one after the other, in one transaction");
-                let mut text = Vec::new();
+                let mut text = Texts::new();
                 for part in &all.parts {
                     let steps = Box::pin(self.steps(catalog, &part.plan, verbose, parameters));
                     let (step, program) = steps.await?;
@@ -283,7 +287,7 @@ impl Connection {
                 root.parts.push(step);
                 (root, program)
             }
-            Body::Explanation(_) | Body::Other => (Step::new("Result"), Vec::new()),
+            Body::Explanation(_) | Body::Other => (Step::new("Result"), Texts::new()),
         })
     }
 }

@@ -70,6 +70,7 @@ mod plan_cache;
 mod planner;
 mod prepared;
 mod presence;
+mod replay;
 mod result;
 mod row_changes;
 mod row_lock;

@@ -149,7 +149,8 @@ impl Connection {
         catalog: &Catalog,
     ) -> Error {
         let line = error.line().filter(|_| !lowered.places.is_empty());
-        let number = line.and_then(|line| place_of_line(statement, line));
+        let number =
+            line.and_then(|line| lowered::places_of_lines(statement.definition()).get(&line).copied());
         let place = number.and_then(|number| lowered.places.get(number.checked_sub(1)?));
         let table = lowered.reads.first().map_or("", |name| name.name.as_str());
         let error = wording::in_words(unless_waited(error, lowered.row_lock, table), catalog);
@@ -165,33 +166,4 @@ fn shortage(error: &Error, given: &[Reserved]) -> Option<usize> {
     let number =
         (error.state() == Reserve::SHORT).then(|| error.message().parse::<usize>().ok()).flatten()?;
     (number < given.len()).then_some(number)
-}
-
-/// The place that the statement on a line of a program's text has in the tree it was printed from.
-fn place_of_line(statement: &Statement, line: u32) -> Option<usize> {
-    use fabius_program::syntax::tree::{Block, StatementKind};
-    use fabius_program::syntax::{Definition, parse};
-    fn starts(block: &Block, all: &mut Vec<u32>) {
-        for statement in block {
-            all.push(statement.span.start);
-            match &statement.kind {
-                StatementKind::If { arms, otherwise } => {
-                    arms.iter().for_each(|(_, then)| starts(then, all));
-                    otherwise.iter().for_each(|otherwise| starts(otherwise, all));
-                }
-                StatementKind::ForRange { body, .. } | StatementKind::ForEach { body, .. } => {
-                    starts(body, all)
-                }
-                _ => {}
-            }
-        }
-    }
-    let definition = statement.definition();
-    let read = parse(&definition.to_string(), "").ok()?;
-    let [Definition::Procedure(printed)] = read.as_slice() else { return None };
-    let (mut lines, mut places) = (Vec::new(), Vec::new());
-    starts(&printed.body, &mut lines);
-    starts(&definition.body, &mut places);
-    let at = lines.iter().position(|start| printed.source.line(*start) == line)?;
-    (lines.len() == places.len()).then(|| places[at] as usize)
 }

@@ -19,7 +19,7 @@ from .statements import Desugaring
 if TYPE_CHECKING:
     from ..database import Database
 
-__all__ = ["Body"]
+__all__ = ["Body", "own_names"]
 
 #: Functions of Python that programs have.
 _BUILTINS = frozenset(
@@ -52,17 +52,9 @@ class Body:
         tree, program = self._tree, self._program
         parameters = set(program.signature.parameters)
         self._take_globals()
-        comprehended = {
-            name
-            for node in ast.walk(tree)
-            if isinstance(node, ast.comprehension)
-            for name in ast.walk(node.target)
-            if isinstance(name, ast.Name)
-        }
-        names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
-        stored = {node.id for node in names if isinstance(node.ctx, ast.Store) and node not in comprehended}
-        own = stored | parameters | set(program.assigned)
-        self._refuse_taken({node.id for node in names} | own, own)
+        own, stored = own_names(tree, program)
+        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        self._refuse_taken(names | own, own)
         known = {"the database": self._database, "the package": fabius}
         lists = {name for name, kind in zip(program.signature.parameters, program.kinds) if kind.is_list}
         assigned_first = {name for name in lists & stored if _is_first_assigned(tree.body, name)}
@@ -128,6 +120,20 @@ class Body:
         if program.is_tuple:
             raise Refused(self._tree, "a call of a function that returns a tuple", "return one value")
         return program
+
+
+def own_names(tree: ast.FunctionDef, program: Compiled) -> tuple[set[str], set[str]]:
+    """Names that are the function's own, and those of them that it assigns."""
+    comprehended = {
+        name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.comprehension)
+        for name in ast.walk(node.target)
+        if isinstance(name, ast.Name)
+    }
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    stored = {node.id for node in names if isinstance(node.ctx, ast.Store) and node not in comprehended}
+    return stored | set(program.signature.parameters) | set(program.assigned), stored
 
 
 def _own_lists(statements: list[ast.stmt], names: set[str]) -> tuple[list[ast.stmt], dict[str, str]]:

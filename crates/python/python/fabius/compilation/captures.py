@@ -20,7 +20,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .kernel import LOGGED, PRINTED, Called, Said
+from .kernel import BETWEEN, LOGGED, PRINTED, WRITTEN, Called, Said
 from .names import at
 from .refusal import Refused
 
@@ -139,6 +139,8 @@ class Captures(ast.NodeTransformer):
         self.found: dict[str, Capture] = {}
         #: Classes of exceptions that are raised, by how they are written.
         self.raises: dict[str, type[BaseException]] = {}
+        #: Files that are open, by their names; the variables that have their paths.
+        self._files: dict[str, ast.Name] = {}
         #: Programs that are called, by their names in the database.
         self.called: dict[str, Any] = {}
 
@@ -211,6 +213,8 @@ class Captures(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if not isinstance(node.ctx, ast.Load):
             return node
+        if node.id in self._files:
+            raise Refused(node, "a file as a value", "write texts to it: file.write(text), or print(text, file=file)")
         found, value = self._meant(node)
         if found and type(value) is int and not -(2**63) <= value < 2**63:
             raise Refused(node, f"{node.id}, an int of more than 64 bits", "use Decimal")
@@ -270,9 +274,59 @@ class Captures(ast.NodeTransformer):
 
     visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_ListComp
 
+    def visit_With(self, node: ast.With) -> Any:
+        """Files that are written: what comes to be in them is there once the call has committed."""
+        before: list[ast.stmt] = []
+        around = dict(self._files)
+        for item in node.items:
+            called = item.context_expr
+            is_open = isinstance(called, ast.Call) and self._meant(called.func) == (True, open)
+            if not is_open or not isinstance(item.optional_vars, ast.Name):
+                raise Refused(node, "with", 'write files by `with open(path, "a") as file:`, and do the rest outside')
+            before.extend(self._opened(called, item.optional_vars))  # type: ignore[arg-type]
+        body = self.block(node.body)
+        self._files = around
+        return [*before, *body]
+
+    def _opened(self, call: ast.Call, name: ast.Name) -> list[ast.stmt]:
+        """``with open(path, mode) as name:``"""
+        options = {str(keyword.arg): keyword.value for keyword in call.keywords}
+        modes = [*call.args[1:], *(options.pop(one) for one in ("mode",) if one in options)]
+        mode = modes[0].value if len(modes) == 1 and isinstance(modes[0], ast.Constant) else None
+        if mode not in ("a", "w") or options or not call.args:
+            instead = "files are written, by open(path, 'a') or open(path, 'w'); read them before the call"
+            raise Refused(call, "a file that is opened so", instead)
+        path = at(ast.Name(f"{name.id} path", ast.Load()), name)
+        target = at(ast.Name(path.id, ast.Store()), name)
+        self._files[name.id] = path
+        made: list[ast.stmt] = [at(ast.Assign([target], self.visit(call.args[0])), call)]
+        if mode == "w":
+            made.append(self._written("w", path, [], call))
+        return made
+
+    def _written(self, mode: str, path: ast.Name, parts: list[ast.expr], place: ast.AST) -> ast.stmt:
+        head: list[ast.expr] = [
+            ast.Constant(f"{mode}{BETWEEN}"),
+            _shown(at(ast.Name(path.id, ast.Load()), place), place),
+            ast.Constant(BETWEEN),
+        ]
+        text = at(ast.JoinedStr([at(part, place) for part in head] + parts), place)
+        return at(Said(state=WRITTEN, value=text), place)
+
+    def _file_of(self, node: ast.expr | None) -> ast.Name | None:
+        return self._files.get(node.id) if isinstance(node, ast.Name) else None
+
     def visit_Expr(self, node: ast.Expr) -> Any:
         if isinstance(node.value, ast.Call):
-            found, called = self._meant(node.value.func)
+            function = node.value.func
+            path = self._file_of(function.value) if isinstance(function, ast.Attribute) else None
+            if isinstance(function, ast.Attribute) and path is not None:
+                if function.attr != "write" or len(node.value.args) != 1 or node.value.keywords:
+                    raise Refused(node, f"{ast.unparse(function)} of a file", "write texts to it: file.write(text)")
+                # What is no text cannot be added to one.
+                text = at(ast.BinOp(self.visit(node.value.args[0]), ast.Add(), at(ast.Constant(""), node)), node)
+                return self._written("a", path, [_shown(text, node)], node)
+            found, called = self._meant(function)
             if found and called is print:
                 return self._printed(node.value)
             if found and _is_logging(called):
@@ -379,9 +433,12 @@ class Captures(ast.NodeTransformer):
     def _printed(self, call: ast.Call) -> ast.stmt:
         """What is printed, as one text."""
         options = {str(keyword.arg): keyword.value for keyword in call.keywords}
-        other = set(options) - {"sep", "end", "flush"}
+        path = self._file_of(options.get("file"))
+        other = set(options) - {"sep", "end", "flush"} - ({"file"} if path is not None else set())
         if other:
-            raise Refused(call, f"print with {other.pop()}", "print to the standard output")
+            raise Refused(
+                call, f"print with {other.pop()}", "print to the standard output, or a file that is opened here"
+            )
         parts: list[ast.expr] = []
         between, end = (self._option(options, name, usual) for name, usual in (("sep", " "), ("end", "\n")))
         for argument in call.args:
@@ -389,6 +446,8 @@ class Captures(ast.NodeTransformer):
                 parts.append(_shown(between, call))
             parts.append(_shown(self.visit(argument), call))
         parts.append(_shown(end, call))
+        if path is not None:
+            return self._written("a", path, parts, call)
         text = at(ast.JoinedStr(parts), call)
         return at(Said(state=PRINTED, value=text), call)
 

@@ -30,8 +30,11 @@ RAISED = "PY000"
 #: What stands before the class of an exception without a text.
 BARE = "bare "
 
-#: SQLSTATE of what is printed, of a global's new value, and of what is logged.
-PRINTED, ASSIGNED, LOGGED = "PY001", "PY002", "PY003"
+#: SQLSTATE of what is printed, of a global's new value, of what is logged, and of what is written to a file.
+PRINTED, ASSIGNED, LOGGED, WRITTEN = "PY001", "PY002", "PY003", "PY004"
+
+#: What stands between a file's mode, its path and the text.
+BETWEEN = "\x1f"
 
 
 class Said(ast.stmt):

@@ -24,6 +24,19 @@ TYPES: dict[Any, str] = {
 }
 
 
+#: A value of each class.
+_SAMPLES: dict[Any, Any] = {
+    bool: False,
+    int: 0,
+    float: 0.0,
+    decimal.Decimal: decimal.Decimal(0),
+    str: "",
+    bytes: b"",
+    uuid.UUID: uuid.UUID(int=0),
+    datetime.date: datetime.date(2000, 1, 1),
+    datetime.datetime: datetime.datetime(2000, 1, 1, tzinfo=datetime.timezone.utc),
+}
+
 INT_MAX = 2**63 - 1
 
 
@@ -48,6 +61,11 @@ class Kind(NamedTuple):
         """How it is annotated."""
         name = f"list[{self.of.__name__}]" if self.is_list else self.of.__name__
         return f"{name} | None" if self.is_optional else name
+
+    @property
+    def sample(self) -> Any:
+        """A value of it: ``None`` if it may be that."""
+        return None if self.is_optional else [] if self.is_list else _SAMPLES[self.of]
 
     def check(self, name: str, value: Any) -> None:
         """Raises ``TypeError`` or ``OverflowError`` if a value is not of this kind."""

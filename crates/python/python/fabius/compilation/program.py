@@ -5,16 +5,21 @@ from __future__ import annotations
 import builtins
 import inspect
 import logging
+import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import TracebackType
 from typing import Any
 
 from ..errors import Error, ProgrammingError
 from .captures import Capture
-from .kernel import ASSIGNED, BARE, LOGGED, PRINTED, RAISED
+from .kernel import ASSIGNED, BARE, BETWEEN, LOGGED, PRINTED, RAISED, WRITTEN
 from .kinds import INT, INT_MAX, Kind
 
 __all__ = ["Compiled"]
+
+#: Where in a function an error has come up, as the database says it.
+_FRAME = re.compile(r'^Python function "(.*)" line (\d+)$', re.MULTILINE)
 
 
 class Compiled:
@@ -50,14 +55,19 @@ class Compiled:
         #: Classes of exceptions that it raises, by how they are written.
         self.raises: dict[str, type[BaseException]] = {}
 
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function as Python has it."""
+        function: Callable[..., Any] = inspect.unwrap(self._function)
+        return function
+
     def _select(self, arguments: str) -> str:
         return f'select {"* from " if self.is_tuple else ""}"{self.name}"({arguments})'
 
-    def explained(self) -> str:
-        """The statement that explains it."""
+    def explained(self) -> tuple[str, list[Any]]:
+        """The statement that explains it, with parameters ``$1``, ``$2``, ..., and their values."""
         kinds = [*self.kinds, *(Kind(capture.kind) for capture in self.captures)]
-        values = [f"'{{}}'::{kind.sql}" if kind.is_list else f"null::{kind.sql}" for kind in kinds]
-        return f"explain {self._select(', '.join(values))}"
+        return f"explain {self.statement}", [kind.sample for kind in kinds]
 
     def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
         """The values of its parameters for a call."""
@@ -106,28 +116,42 @@ class Compiled:
         return row if self.is_tuple else row[0]
 
     def raised(self, error: BaseException) -> BaseException:
-        """An error of the database as what the function raises."""
-        if isinstance(error, Error) and error.sqlstate in (RAISED, "P0001", "P0002"):
-            return self._raised(error)
-        return error
+        """An error of the database as what the function raises, at its place in the user's file."""
+        if not isinstance(error, Error):
+            return error
+        own = error.sqlstate in (RAISED, "P0001", "P0002")
+        made = self._raised(error) if own else error
+        if own and isinstance(made, Error):
+            made.context = error.context
+        places = [(self._named(name), int(line)) for name, line in _FRAME.findall(error.context or "")]
+        if places:
+            _place(made, places)
+        return made
+
+    def _named(self, name: str) -> Compiled:
+        """The function of a name in the database: this one, or one that it calls."""
+        pending = [self]
+        while pending:
+            one = pending.pop()
+            if one.name == name:
+                return one
+            pending.extend(one.callees.values())
+        return self
 
     def _raised(self, error: Error) -> BaseException:
-        """An error of the database as the function's own, at its place in the user's file."""
+        """An error that a function has raised as the function's own."""
         from ..aborts import Aborted
         from ..tables import RowNotFound
 
         message = error.args[0]
-        kind, where, line = ((error.detail or "").split("@") + ["", ""])[:3]
+        kind, _, where = (error.detail or "").partition("@")
         made: BaseException
         if error.sqlstate == RAISED:
-            made = self._exception(kind, message)
-        elif error.sqlstate == "P0002" and not where:
-            made = ProgrammingError("one row is wanted, but there are 0")
-        else:
-            made = (Aborted if error.sqlstate == "P0001" else RowNotFound)(message)
-            made.sqlstate = error.sqlstate
-        if line.isdigit():
-            _place(made, self.callees.get(where, self), int(line))
+            return self._exception(kind, message)
+        if error.sqlstate == "P0002" and not where:
+            return ProgrammingError("one row is wanted, but there are 0")
+        made = (Aborted if error.sqlstate == "P0001" else RowNotFound)(message)
+        made.sqlstate = error.sqlstate
         return made
 
     def _exception(self, kind: str, message: str) -> BaseException:
@@ -147,6 +171,10 @@ class Compiled:
             head, _, message = text.partition("\n")
             level, _, name = head.partition(" ")
             getattr(logging.getLogger(name or None), level)("%s", message)
+        elif state == WRITTEN:
+            mode, path, written = text.split(BETWEEN, 2)
+            with open(path, mode) as file:
+                file.write(written)
         elif state == ASSIGNED:
             name, is_there, value = text.partition("=")
             self._give_back(name, _read(self.assigned[name], value) if is_there else None)
@@ -170,11 +198,16 @@ def _read(kind: type, text: str) -> Any:
     return text == "True" if kind is bool else kind(text)
 
 
-def _place(error: BaseException, program: Compiled, line: int) -> None:
-    """Gives an exception the place in the user's file where it was raised."""
-    code = compile("\n" * (program.line + line - 2) + "raise error", program.file, "exec")
-    try:
-        exec(code.replace(co_name=program._function.__qualname__), {"error": error})
-    except BaseException as raised:
-        trace = raised.__traceback__
-        raised.__traceback__ = trace.tb_next if trace is not None else None
+def _place(error: BaseException, places: Sequence[tuple[Compiled, int]]) -> None:
+    """Gives an exception the places in the user's file where it was raised, the innermost first."""
+    trace: TracebackType | None = None
+    for program, line in places:
+        code = compile("\n" * (program.line + line - 2) + "raise ValueError", program.file, "exec")
+        try:
+            exec(code.replace(co_name=program._function.__qualname__), {})
+        except ValueError as raised:
+            # Behind this function's own.
+            own = raised.__traceback__ and raised.__traceback__.tb_next
+            if own is not None:
+                trace = TracebackType(trace, own.tb_frame, own.tb_lasti, own.tb_lineno)
+    error.__traceback__ = trace

@@ -21,36 +21,47 @@ impl Compiler<'_> {
     pub(super) fn mark(&mut self, block: &mut [program::Statement], statement: &Statement) {
         let source = &self.definition.source;
         let line = source.line(statement.span.start);
-        let words = format!("PL/pgSQL function {} line {line} at {}", self.signature, what(&statement.kind));
-        let sql = sql(&statement.kind, text(&self.definition.source.text, statement.span));
-        self.mark_as(block, words, sql);
+        let (place, sql) = match self.definition.language.as_str() {
+            "python" => (format!("line {line}"), None),
+            _ => {
+                let sql = sql(&statement.kind, text(&source.text, statement.span));
+                (format!("line {line} at {}", what(&statement.kind)), sql)
+            }
+        };
+        self.mark_as(block, format!("{} {place}", self.called()), sql, line);
     }
 
     /// Marks, as [`Compiler::mark`] does, what was made of a statement of a function in SQL, by its number from 1.
     pub(super) fn mark_of_sql(&mut self, block: &mut [program::Statement], number: usize) {
         let words = format!("SQL function \"{}\" statement {number}", self.definition.name.name);
-        self.mark_as(block, words, None);
+        self.mark_as(block, words, None, 0);
     }
 
     /// Marks what was made of declarations of a block that begins there.
     pub(super) fn mark_declarations(&mut self, block: &mut [program::Statement], begin: Span) {
         let line = self.definition.source.line(begin.start);
-        let words = format!(
-            "PL/pgSQL function {} line {line} during statement block local variable initialization",
-            self.signature
-        );
-        self.mark_as(block, words, None);
+        let words =
+            format!("{} line {line} during statement block local variable initialization", self.called());
+        self.mark_as(block, words, None, 0);
     }
 
     /// Marks what belongs to the function as a whole.
     pub(super) fn mark_rest(&mut self, block: &mut [program::Statement]) {
-        let words = format!("PL/pgSQL function {}", self.signature);
-        self.mark_as(block, words, None);
+        self.mark_as(block, self.called(), None, 0);
     }
 
-    fn mark_as(&mut self, block: &mut [program::Statement], words: String, sql: Option<String>) {
+    /// What errors call the function.
+    fn called(&self) -> String {
+        match self.definition.language.as_str() {
+            "python" => format!("Python function \"{}\"", self.definition.name.name),
+            _ => format!("PL/pgSQL function {}", self.signature),
+        }
+    }
+
+    fn mark_as(&mut self, block: &mut [program::Statement], words: String, sql: Option<String>, line: u32) {
         let depth = self.following.len();
-        let frame = Frame { depth, words: words.into(), sql: sql.map(Arc::from) };
+        let at = (self.definition.source.clone(), line);
+        let frame = Frame { depth, words: words.into(), sql: sql.map(Arc::from), at };
         let mut own = None;
         mark(block, &frame, &mut own, &mut self.inputs.places);
     }

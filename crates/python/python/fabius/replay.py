@@ -1,0 +1,229 @@
+"""Calls of the log, looked at again: the function runs once more in this process, on the state that its call saw.
+
+What the call captured (the time, random numbers, globals) is what it was. Nothing of what it does is kept, so it can be
+gone through as often as one likes, while the database goes on.
+"""
+
+from __future__ import annotations
+
+import ast
+import datetime
+import pdb
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from . import transactions
+from .compilation import Compiled
+from .compilation.body import own_names
+from .compilation.captures import SCALARS, Captures, names_outside
+from .compilation.names import at
+from .compilation.source import source_of
+from .errors import DatabaseError, NotSupportedError, ProgrammingError
+from .remote import Server
+
+if TYPE_CHECKING:
+    from . import _fabius
+    from .database import Database
+    from .transactions import Transaction
+
+__all__ = ["Replay"]
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+
+
+class Replay:
+    """A call of the log, and the state that it saw; see :meth:`fabius.Database.replay`."""
+
+    def __init__(self, database: Database, seq: int) -> None:
+        from .database import Database
+
+        native = database._native
+        if isinstance(native, Server):
+            error = NotSupportedError("the log is the server's: this process cannot replay it")
+            error.hint = "open the server's directory, or a copy of it, with fabius.open"
+            raise error
+        before, call = native.replay(seq)
+        #: Its place in the order.
+        self.seq = seq
+        #: When it got that.
+        self.time = _EPOCH + datetime.timedelta(microseconds=call.time_us)
+        #: The key under which it happens once.
+        self.key = call.key.decode(errors="replace") if call.key is not None else None
+        self._database = database
+        self._before = Database(before)
+        self._session = before.connect()
+        try:
+            self.function, self._values = self._find(call)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments by the names of the parameters; those that the program has no use for are not kept, and
+        ``None`` here."""
+        return dict(zip(self.function.program().signature.parameters, self._values))
+
+    def run(self) -> Any:
+        """Runs the function again: what it returns, or raises."""
+        return self._again(lambda function, *arguments: function(*arguments))
+
+    def debug(self, debugger: pdb.Pdb | None = None) -> Any:
+        """Runs the function again in a debugger, from its first line on."""
+        return self._again((debugger or pdb.Pdb()).runcall)
+
+    def execute(self, text: str, parameters: Any = None) -> Any:
+        """Runs a statement on the state that the call saw; what it writes stays with this replay."""
+        return self._before.execute(text, parameters)
+
+    def _again(self, call: Callable[..., Any]) -> Any:
+        program = self.function.program()
+        count = len(program.kinds)
+        made = _made_again(program, self._database, self._values[count:])
+        with self._before._session() as connection:
+            connection.execute("begin")
+            try:
+                with transactions.entered(self._database, transactions.Run(self._before, connection)):
+                    return call(made, *self._values[:count])
+            finally:
+                connection.rollback()
+
+    def _find(self, call: _fabius.LoggedCall) -> tuple[Transaction[..., Any], Sequence[Any]]:
+        """The function whose call it is, and what it was called with."""
+        for function in list(self._database._defined):
+            if function.is_in_client():
+                continue
+            program = function.program()
+            kinds = enumerate(program.kinds)
+            optional = [place for place, kind in kinds if kind.is_optional]
+            values = self._parameters_of(program.statement, optional, call)
+            if values is not None:
+                return function, values
+        raise self._unknown(call)
+
+    def _parameters_of(self, text: str, optional: Sequence[int], call: _fabius.LoggedCall) -> Sequence[Any] | None:
+        try:
+            return self._session.parameters_of(text, optional, call)
+        except DatabaseError:
+            # It was not there then.
+            return None
+
+    def _unknown(self, call: _fabius.LoggedCall) -> ProgrammingError:
+        """That the call is of no function that is defined here; if it was one, what that was."""
+        functions = self._before.execute(
+            "select p.proname, p.prosrc, p.pronargs, p.prorettype = 'record'::regtype from pg_proc p "
+            "join pg_language l on l.oid = p.prolang where l.lanname = 'python' order by 1"
+        )
+        for name, body, count, is_tuple in functions:
+            quoted = '"' + name.replace('"', '""') + '"'
+            places = ", ".join(f"${number + 1}" for number in range(count))
+            text = f"select {'* from ' if is_tuple else ''}{quoted}({places})"
+            if self._parameters_of(text, range(count), call) is not None:
+                error = ProgrammingError(
+                    f"call {self.seq} is one of {name.split()[1]}, which is not defined here as it was"
+                )
+                error.detail = body
+                error.hint = "define it with @db.transaction as it was then"
+                return error
+        error = ProgrammingError(f"call {self.seq} is not one of a function in Python")
+        error.detail = call.program
+        return error
+
+    def close(self) -> None:
+        """Forgets the state."""
+        self._session.close()
+        self._before.close()
+
+    def __enter__(self) -> Replay:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
+        name = self.function.program().function.__qualname__
+        return f"<Replay of call {self.seq}: {name}({arguments}) at {self.time:%Y-%m-%d %H:%M:%S.%f}>"
+
+
+class _Captured(Captures):
+    """Puts in a function what it captured in the places where it did; all else stays as it is written."""
+
+    def visit_Global(self, node: Any) -> ast.stmt:
+        # What comes from around the function is around it here, too.
+        return at(ast.Global(node.names), node)
+
+    visit_Nonlocal = visit_Global
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        found, value = self._meant(node)
+        is_scalar = isinstance(node.ctx, ast.Load) and found and type(value) in SCALARS
+        return self._captured(node, type(value)) if is_scalar else node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        found, value = self._meant(node)
+        if isinstance(node.ctx, ast.Load) and found and type(value) in SCALARS:
+            return self._captured(node, type(value))
+        return self.generic_visit(node)  # type: ignore[return-value]
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        return self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        if isinstance(node.func, ast.Name) and node.func.id in ("print", "Decimal"):
+            return self.generic_visit(node)  # type: ignore[return-value]
+        return super().visit_Call(node)
+
+    def _named_table(self, node: ast.Call) -> ast.expr | None:
+        return None
+
+    def _called(self, node: ast.Call, program: Any) -> ast.expr:
+        called: Any = super()._called(node, program)
+        return at(ast.Call(at(ast.Name(program.name, ast.Load()), node), called.args, []), node)
+
+
+def _made_again(program: Compiled, database: Database, captured: Sequence[Any]) -> Callable[..., Any]:
+    """A function at its place in its file, with what it captured."""
+    import fabius
+
+    function = program.function
+    source = source_of(function)
+    tree: Any = source.tree
+    known = {"the database": database, "the package": fabius}
+    own, _ = own_names(tree, program)
+    captures = _Captured(function, own, set(program.assigned), lambda one: _program_of(database, one), known)
+    tree.body, tree.decorator_list = captures.block(tree.body), []
+    ast.increment_lineno(tree, source.line - 1)
+    names = names_outside(function)
+    names.update(zip((capture.name for capture in program.captures), captured))
+    for callee in captures.called.values():
+        names[callee.name] = _called_again(callee, database)
+    exec(compile(ast.Module([tree], []), source.file, "exec"), names)
+    made: Callable[..., Any] = names[function.__name__]
+    return made
+
+
+def _called_again(program: Compiled, database: Database) -> Callable[..., Any]:
+    """A function that takes what it captured behind its arguments."""
+    count = len(program.kinds)
+
+    def call(*values: Any) -> Any:
+        run = transactions.current(database)
+        made = _made_again(program, database, values[count:])
+        if run is None:
+            return made(*values[:count])
+        # A transaction that another calls is a part of that.
+        with run.part():
+            return made(*values[:count])
+
+    return call
+
+
+def _program_of(database: Database, called: Any) -> Compiled:
+    return called.program() if isinstance(called, transactions.Transaction) else database._transaction(called).program()

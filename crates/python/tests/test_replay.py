@@ -1,0 +1,154 @@
+"""Calls of the log that are looked at again."""
+
+import io
+import pdb
+import random
+import tempfile
+import time
+import unittest
+
+import fabius
+
+COUNT = 3
+
+
+class Replays(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.path = directory.name
+        self.db = self.opened()
+
+    def opened(self):
+        db = fabius.open(self.path, durability="none")
+        self.addCleanup(db.close)
+        return db
+
+    def stock(self):
+        db = self.db
+        db.script("create table stock (item int primary key, qty int not null check (qty >= 0))")
+        db.script("insert into stock values (5, 10), (6, 10)")
+
+        @db.transaction
+        def reserve(item: int, n: int | None) -> int:
+            row = db.stock[item]
+            count = 1 if n is None else n
+            fabius.require(row.qty >= count, f"only {row.qty} left")
+            row.qty -= count
+            return row.qty
+
+        return reserve
+
+    def test_a_call_sees_what_it_saw(self):
+        reserve = self.stock()
+        seqs = []
+        for n in (4, None, 3):
+            reserve(5, n)
+            seqs.append(self.db.last_seq())
+        for seq, arguments, left in zip(seqs, ((5, 4), (5, None), (5, 3)), (6, 5, 2)):
+            with self.db.replay(seq) as replay:
+                self.assertIs(replay.function, reserve)
+                self.assertEqual(tuple(replay.arguments.values()), arguments)
+                self.assertEqual([replay.run(), replay.run()], [left, left])
+                self.assertIn(f"reserve(item=5, n={arguments[1]})", repr(replay))
+                self.assertLess(abs(replay.time.timestamp() - time.time()), 60)
+        # Nothing of it has happened.
+        self.assertEqual([row.qty for row in self.db.execute("select qty from stock order by item")], [2, 10])
+
+    def test_what_aborted_aborts_again(self):
+        reserve = self.stock()
+        with self.assertRaises(fabius.Aborted):
+            reserve(5, 11)
+        reserve(6, 1)
+        with self.db.replay(self.db.last_seq() - 1) as replay:
+            with self.assertRaises(fabius.Aborted) as raised:
+                replay.run()
+        self.assertEqual(str(raised.exception), "only 10 left")
+
+    def test_checkpoints_and_restarts(self):
+        reserve = self.stock()
+        reserve(5, 1)
+        first = self.db.last_seq()
+        self.db.checkpoint()
+        reserve(5, 2)
+        second = self.db.last_seq()
+        self.db.close()
+        self.db = self.opened()
+        db = self.db
+
+        @db.transaction
+        def reserve(item: int, n: int | None) -> int:
+            row = db.stock[item]
+            count = 1 if n is None else n
+            fabius.require(row.qty >= count, f"only {row.qty} left")
+            row.qty -= count
+            return row.qty
+
+        for seq, left in ((first, 9), (second, 7)):
+            with db.replay(seq) as replay:
+                self.assertEqual(replay.run(), left)
+
+    def test_what_was_captured_is_what_it_was(self):
+        global COUNT
+        db = self.db
+        db.script("create table seen (id int primary key, at float8, number int, count int)")
+
+        @db.transaction
+        def inner(id: int) -> float:
+            return random.random() + id
+
+        @db.transaction
+        def note(id: int) -> float:
+            global COUNT
+            COUNT += 1
+            at = time.time()
+            db.seen.insert(id=id, at=at, number=random.randint(1, 10**9), count=COUNT)
+            return at + inner(id)
+
+        given = note(1)
+        seq = db.last_seq()
+        self.assertEqual(COUNT, 4)
+        COUNT = 70
+        with db.replay(seq) as replay:
+            self.assertEqual(replay.run(), given)
+            self.assertEqual(len(replay.execute("select * from seen")), 0)
+        self.assertEqual(COUNT, 70)
+        COUNT = 3
+
+    def test_a_debugger(self):
+        reserve = self.stock()
+        reserve(5, 4)
+        said = io.StringIO()
+        debugger = pdb.Pdb(
+            stdin=io.StringIO("next\nnext\nprint(row.qty, item)\ncontinue\n"), stdout=said, nosigint=True
+        )
+        debugger.use_rawinput = False
+        with self.db.replay(self.db.last_seq()) as replay:
+            self.assertEqual(replay.debug(debugger), 6)
+        self.assertIn("10 5", said.getvalue())
+        self.assertIn("row = db.stock[item]", said.getvalue())
+        self.assertIn("test_replay.py", said.getvalue())
+
+    def test_what_cannot_be_replayed(self):
+        reserve = self.stock()
+        reserve(5, 4)
+        last = self.db.last_seq()
+        with self.assertRaises(fabius.OperationalError) as raised:
+            self.db.replay(last + 1000)
+        self.assertIn("has no entry", str(raised.exception))
+        self.db.execute("insert into stock values (7, 1)")
+        with self.assertRaises(fabius.ProgrammingError) as raised:
+            self.db.replay(self.db.execute("select fabius.last_seq()").scalar())
+        self.assertIn("not one of a function", str(raised.exception))
+        self.db.close()
+        self.db = self.opened()
+        with self.assertRaises(fabius.ProgrammingError) as raised:
+            self.db.replay(last)
+        self.assertIn("one of reserve, which is not defined here", str(raised.exception))
+        self.assertIn("row.qty -= count", raised.exception.detail)
+        with fabius.open() as db, self.assertRaises(fabius.NotSupportedError):
+            db.replay(1)
+
+
+if __name__ == "__main__":
+    unittest.main()
