@@ -34,13 +34,14 @@ from .errors import (
     ProgrammingError,
     Warning,
 )
+from .futures import Unread
 from .keys import idempotent
 from .tables import RowNotFound
 from .transactions import Side
 from .values import Json
 
 #: Where functions that are transactions run, if they do not say it: ``"client"`` is the client's process, step by step,
-#: for debuggers.
+#: for debuggers; ``"futures"`` is that too, over values that are not read until they are needed.
 side: Side = "database"
 
 __all__ = [
@@ -51,6 +52,7 @@ __all__ = [
     "Database",
     "Result",
     "Json",
+    "Unread",
     "require",
     "Aborted",
     "RowNotFound",

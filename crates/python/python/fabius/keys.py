@@ -70,6 +70,13 @@ def take() -> str | None:
     return key.text
 
 
+def give_back() -> None:
+    """The transaction that took the key has not happened: it runs again, under the same key."""
+    key = _current.get()
+    if key is not None:
+        key.is_taken = False
+
+
 def is_free() -> bool:
     """Whether the transaction that begins bears no key."""
     return _current.get() is None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .errors import Error, ProgrammingError, lookup
 
 if TYPE_CHECKING:
+    from .futures.schema import Facts
     from .transactions import Run
 
 __all__ = ["Row", "Table", "RowNotFound"]
@@ -35,6 +36,8 @@ class Shape:
         self.columns = columns
         self.key = key
         self.written = ".".join(map(quoted, name.split(".")))
+        #: What else the catalog says, once functions over futures have asked.
+        self.facts: Facts | None = None
 
     def condition(self) -> str:
         """What a row of a key satisfies; the key's values are its parameters."""

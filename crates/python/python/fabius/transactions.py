@@ -1,7 +1,8 @@
 """Functions that are transactions: programs of the database, or run in the client's process.
 
 There a function is an ordinary one, over an interactive transaction: a debugger goes through it line by line. What it
-read is checked when it commits; if something of that has changed, it was never there, and the function runs again.
+read is checked when it commits; if something of that has changed, it was never there, and the function runs again. Over
+futures it reads only what it looks at (``futures``).
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ import asyncio
 import functools
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, cast
 
-from . import compilation, dbapi, keys
+from . import compilation, dbapi, futures, keys
 from .aborts import Aborted, require
 from .compilation import Compiled
 from .errors import DataError, NotSupportedError, OperationalError, ProgrammingError, lookup
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Aborted", "OutsideTransaction", "Run", "Side", "Transaction", "current", "require", "running"]
 
 #: Where a function runs.
-Side = Literal["database", "client"]
+Side = Literal["database", "client", "futures"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -48,28 +50,54 @@ class Run:
     def __init__(self, database: Database, connection: dbapi.Connection) -> None:
         self._database = database
         self._connection = connection
+        #: The futures that it has, if a function has run over futures.
+        self.pending: futures.Pending | None = None
+        #: Whether the function that is under way runs over futures.
+        self.over_futures = False
 
     def execute(self, text: str, parameters: Parameters | None = None) -> Result:
         """Runs a statement in the transaction."""
+        if self.pending is not None:
+            parameters = self.pending.before(text, parameters)
+        return self.send(text, parameters)
+
+    def send(self, text: str, parameters: Parameters | None = None) -> Result:
+        """Runs a statement that changes nothing that futures mean, or of which they know."""
         from .database import _result
 
         return _result(self._connection, text, parameters)
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether a statement has failed, so that none is run any more."""
+        return self._connection._native.status == "failed"
+
     @contextmanager
     def part(self) -> Iterator[None]:
         """A part of the transaction: what it has done is undone if it raises, and the rest may go on."""
-        self.execute("savepoint fabius_part")
+        self.send("savepoint fabius_part")
         try:
-            yield
+            with nullcontext() if self.pending is None else self.pending.part():
+                yield
         except BaseException:
-            self.execute("rollback to fabius_part")
+            self.send("rollback to fabius_part")
             raise
         finally:
-            self.execute("release fabius_part")
+            self.send("release fabius_part")
 
     def table(self, name: str) -> Table:
         """A table, by its name and perhaps that of its schema before it."""
-        return Table(self, self._database._shape(name, self.execute))
+        shape = self.shape(name)
+        if self.over_futures and self.pending is not None:
+            return futures.Table(self, shape, self.pending)
+        return Table(self, shape)
+
+    def shape(self, name: str) -> Shape:
+        """A table's columns and key.
+
+        Raises ``AttributeError`` if there is no such table.
+        """
+        return self._database._shape(name, self.send)
 
 
 def current(database: Database) -> Run | None:
@@ -115,8 +143,10 @@ class Transaction(Generic[P, R]):
     """A function that is a transaction: see :meth:`fabius.Database.transaction`."""
 
     def __init__(self, database: Database, function: Callable[P, R], side: Side | None) -> None:
-        if side not in (None, "client", "database"):
-            raise ProgrammingError(f"a function runs in the 'database' or the 'client', not in {side!r}")
+        if side not in (None, "client", "database", "futures"):
+            raise ProgrammingError(
+                f"a function runs in the 'database', the 'client' or over 'futures', not in {side!r}"
+            )
         self._database = database
         self._function = function
         self._side = side
@@ -133,7 +163,10 @@ class Transaction(Generic[P, R]):
 
     def is_in_client(self) -> bool:
         """Whether it runs in the client's process, as things are now."""
-        return (self._side or sys.modules["fabius"].side) == "client"
+        return self._where() != "database"
+
+    def _where(self) -> Side:
+        return cast(Side, self._side or sys.modules["fabius"].side)
 
     @property
     def database(self) -> Database:
@@ -173,8 +206,15 @@ class Transaction(Generic[P, R]):
         return Drawing(self._function.__qualname__, self.explain())
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        if self.is_in_client():
+        side = self._where()
+        if side == "client":
             return self.client(*args, **kwargs)
+        if side == "futures":
+            return self.futures(*args, **kwargs)
+        run = current(self._database)
+        if run is not None and run.pending is not None:
+            # A program takes values.
+            args, kwargs = futures.settled((args, kwargs))
         return cast(R, self._database._call(self.program(), args, kwargs))
 
     async def acall(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -183,24 +223,60 @@ class Transaction(Generic[P, R]):
 
     def client(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Calls it in the client's process, step by step: a debugger goes through it."""
+        return self._here(False, args, kwargs)
+
+    def futures(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Calls it in the client's process over futures: what it does not look at cannot conflict.
+
+        A function that gives a future to something that wants a value (``", ".join(...)``) runs again over values.
+        """
+        try:
+            return self._here(True, args, kwargs)
+        except TypeError as error:
+            refused = error
+        if current(self._database) is None:
+            keys.give_back()
+        result = self._here(False, args, kwargs)
+        warnings.warn(
+            f"{self._function.__qualname__} ran over values, since it could not over futures ({refused}): write "
+            "int(...) or str(...) where the value is wanted",
+            stacklevel=2,
+        )
+        return result
+
+    def _here(self, over_futures: bool, args: Any, kwargs: Any) -> R:
         run = current(self._database)
         if run is not None:
             # A transaction that another calls is a part of that.
             with run.part():
-                return self._function(*args, **kwargs)
+                return self._run(run, over_futures, args, kwargs)
         for number in range(_RUNS_MAX):
             try:
-                return self._once(number >= _RUNS_OPTIMISTIC, args, kwargs)
+                return self._once(number >= _RUNS_OPTIMISTIC, over_futures, args, kwargs)
             except lookup("40001") as conflict:
                 last = conflict
+                keys.give_back()
         last.hint = f"{self._function.__qualname__} ran {_RUNS_MAX} times, and what it read had changed each time"
         raise last
 
-    def _once(self, locks: bool, args: Any, kwargs: Any) -> R:
+    def _once(self, locks: bool, over_futures: bool, args: Any, kwargs: Any) -> R:
         with running(self._database) as run:
             if locks:
                 run.execute("set local fabius.concurrency to pessimistic")
+            try:
+                return self._run(run, over_futures, args, kwargs)
+            finally:
+                if run.pending is not None:
+                    run.pending.is_over = True
+
+    def _run(self, run: Run, over_futures: bool, args: Any, kwargs: Any) -> R:
+        if over_futures:
+            return futures.called(run, self._function, args, kwargs)
+        before, run.over_futures = run.over_futures, False
+        try:
             return self._function(*args, **kwargs)
+        finally:
+            run.over_futures = before
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
