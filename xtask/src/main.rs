@@ -57,8 +57,8 @@ enum Command {
     },
     /// Reproduce figures of the papers, one after another
     Figures {
-        /// Which figures, as `cargo xtask bench list` names them
-        #[arg(required = true, value_name = "ID")]
+        /// Which figures, as `cargo xtask bench list` names them [default: all]
+        #[arg(value_name = "ID")]
         ids: Vec<String>,
         /// Within 60 seconds each, on smaller data
         #[arg(long)]

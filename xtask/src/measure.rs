@@ -10,12 +10,13 @@ pub fn bench(arguments: &[String]) -> bool {
     cargo::run(&[FABIUS, &["bench"], &arguments].concat(), &[])
 }
 
-/// `fabius bench figure ID` for each figure; whether all could be run.
+/// `fabius bench figures`, of these or of all; whether all could be made.
 pub fn figures(ids: &[String], quick: bool, out: &str) -> bool {
-    let options: &[&str] = if quick { &["--quick", "--out", out] } else { &["--out", out] };
-    let mut succeeded = true;
-    for id in ids {
-        succeeded &= cargo::run(&[FABIUS, &["bench", "figure", id], options].concat(), &[]);
+    let only = ids.join(",");
+    let mut arguments = vec!["bench", "figures", "--out", out];
+    arguments.extend(quick.then_some("--quick"));
+    if !ids.is_empty() {
+        arguments.extend(["--only", &only]);
     }
-    succeeded
+    cargo::run(&[FABIUS, &arguments].concat(), &[])
 }

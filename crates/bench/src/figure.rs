@@ -308,7 +308,11 @@ fn json_of(kind: &FigureKind, figure: &Figure, laboratory: &Laboratory<'_>) -> J
     })
 }
 
-fn write(out: &Path, name: &str, text: &str) -> Result<()> {
+/// Writes a file into a directory, which is made if it is not there.
+///
+/// # Errors
+/// As the system says.
+pub(crate) fn write(out: &Path, name: &str, text: &str) -> Result<()> {
     std::fs::create_dir_all(out).and_then(|()| std::fs::write(out.join(name), text)).map_err(|error| {
         Error::new(SqlState::IO_ERROR, format!("{name} cannot be written"))
             .with_detail(format!("{}: {error}", out.display()))

@@ -23,6 +23,7 @@ pub mod cluster_process;
 pub mod compare;
 pub mod depth;
 pub mod figure;
+pub mod figure_page;
 pub mod figures;
 pub mod history;
 pub mod interactive;

@@ -11,7 +11,7 @@
 //! measured.
 
 use crate::chart::{Axis, Chart, Series};
-use crate::claim::Claim;
+use crate::claim::{Claim, Finding, Reasons};
 use crate::figure::{Figure, Laboratory};
 use crate::machine;
 use crate::measured::Measured;
@@ -332,16 +332,16 @@ impl Swept {
         (numbers.len() > 1).then_some(numbers)
     }
 
-    /// A claim about the throughput of some lines, each named by panel and engine: what `judge` finds and
-    /// whether it agrees, or that it was not measured.
+    /// A claim about the throughput of some lines, each named by panel and engine, judged by what `judge` finds; or that
+    /// it was not measured.
     pub fn claim(
         &self,
         text: &str,
         lines: &[(usize, &str)],
-        judge: impl Fn(&[Vec<f64>]) -> (bool, String),
-        otherwise: &str,
+        judge: impl Fn(&[Vec<f64>]) -> Vec<Finding>,
+        reasons: Reasons<'_>,
     ) -> Claim {
-        self.claim_of(|sample| sample.throughput_tps, text, lines, judge, otherwise)
+        self.claim_of(|sample| sample.throughput_tps, text, lines, judge, reasons)
     }
 
     /// A claim as [`Swept::claim`] makes it, about another number than the throughput.
@@ -350,8 +350,8 @@ impl Swept {
         number: impl Fn(&Sample) -> f64,
         text: &str,
         lines: &[(usize, &str)],
-        judge: impl Fn(&[Vec<f64>]) -> (bool, String),
-        otherwise: &str,
+        judge: impl Fn(&[Vec<f64>]) -> Vec<Finding>,
+        reasons: Reasons<'_>,
     ) -> Claim {
         let found = |(panel, name): &(usize, &str)| self.numbers(*panel, name, &number);
         let mut missing: Vec<&str> =
@@ -361,8 +361,7 @@ impl Swept {
             let why = format!("needs at least two points of {}", missing.join(", "));
             return Claim::not_measured(text, &why);
         }
-        let (holds, measured) = judge(&lines.iter().filter_map(found).collect::<Vec<_>>());
-        Claim::new(text, holds, measured, otherwise)
+        Claim::new(text, judge(&lines.iter().filter_map(found).collect::<Vec<_>>()), reasons)
     }
 }
 
@@ -385,6 +384,7 @@ pub fn ratios(one: &[f64], other: &[f64]) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::claim::{Band, Verdict};
 
     fn swept(lines: Vec<Line>) -> Swept {
         Swept {
@@ -414,11 +414,12 @@ mod tests {
     #[test]
     fn claims_need_their_lines() {
         let swept = swept(vec![line("2pl", [Some(10.0), Some(20.0), None])]);
-        let judge = |lines: &[Vec<f64>]| (ends(&lines[0]) >= 2.0, format!("{:.1} times", ends(&lines[0])));
-        let claim = swept.claim("it scales", &[(0, "2pl")], judge, "one core");
-        assert_eq!((claim.holds, claim.measured.as_str()), (Some(true), "2.0 times"));
-        let claim = swept.claim("it scales", &[(0, "graph")], judge, "one core");
-        assert_eq!((claim.holds, claim.measured.as_str()), (None, "not measured"));
+        let judge = |lines: &[Vec<f64>]| vec![Finding::new("gain", ends(&lines[0]), Band::between(2.0, 4.0))];
+        let reasons = Reasons { fails: "one core", differs: "" };
+        let claim = swept.claim("it scales", &[(0, "2pl")], judge, reasons);
+        assert_eq!((claim.verdict, claim.findings[0].value), (Verdict::Holds, 2.0));
+        let claim = swept.claim("it scales", &[(0, "graph")], judge, reasons);
+        assert_eq!((claim.verdict, claim.findings.len()), (Verdict::NotMeasured, 0));
     }
 
     /// Goal: points that were not run are marked in the table and left out of the chart.

@@ -1,13 +1,14 @@
-//! `fabius bench list | run | compare | figure | peers`.
+//! `fabius bench list | run | compare | figure | figures | peers`.
 
 use crate::allocator;
-use crate::message::out;
+use crate::message::{out, tell};
 use crate::number::{Size, real, whole};
 use crate::progress::Line;
 use clap::{Args, Subcommand};
 use fabius::{Durability, EngineKind, Error, Result, SqlState};
 use fabius_bench::compare;
 use fabius_bench::figure::{self, FIGURES, FigureKind, Laboratory};
+use fabius_bench::figure_page::{self, Made};
 use fabius_bench::interrupt::Interrupt;
 use fabius_bench::peers::{self, pgbench::Load};
 use fabius_bench::run::{self, RunOptions, Stage};
@@ -38,6 +39,8 @@ pub enum Command {
     Compare(Compare),
     /// Reproduce a figure of a paper: a table, the paper's claims and what was measured
     Figure(Figure),
+    /// Reproduce all figures, and write one page with pictures, claims and verdicts
+    Figures(Figures),
     /// Compare `fabius serve` with the PostgreSQL on this machine: the same clients and scripts, in turns
     Peers(Peers),
 }
@@ -108,6 +111,30 @@ pub struct Figure {
     /// Memory taken from the system before anything is measured, such as 12GB [default: what the figure asks for]
     #[arg(long, value_name = "SIZE", value_parser = Size)]
     reserved_memory: Option<u64>,
+    /// Where to make the databases [default: the system's place for temporary files]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+/// `fabius bench figures ...`
+#[derive(Args)]
+#[command(after_help = "Examples:
+  fabius bench figures --quick --out figures           all of them, within half an hour
+  fabius bench figures --only lads-8,lads-9 --out figures
+")]
+pub struct Figures {
+    /// Fewer and shorter points: done within half an hour; in full it takes a night
+    #[arg(long)]
+    quick: bool,
+    /// Where to write figures.md, and ID.svg and ID.json of each
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// These alone, separated by commas; see `fabius bench list`
+    #[arg(long, value_delimiter = ',', value_name = "ID")]
+    only: Vec<String>,
+    /// Threads in all [default: the cores there are]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(1, 1024), allow_negative_numbers = true)]
+    threads: Option<usize>,
     /// Where to make the databases [default: the system's place for temporary files]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -192,6 +219,7 @@ pub fn run(command: Command, interrupt: &Interrupt) -> Result<ExitCode> {
         Command::Run(arguments) => run_workload(&arguments, interrupt),
         Command::Compare(arguments) => compare_engines(&arguments, interrupt),
         Command::Figure(arguments) => make_figure(&arguments, interrupt),
+        Command::Figures(arguments) => make_figures(&arguments, interrupt),
         Command::Peers(arguments) => compare_peers(&arguments, interrupt),
     }
 }
@@ -245,6 +273,41 @@ fn make_figure(arguments: &Figure, interrupt: &Interrupt) -> Result<ExitCode> {
     line.clear();
     out(&text?);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Each is made by a process of its own, whose words are shown as they come.
+fn make_figures(arguments: &Figures, interrupt: &Interrupt) -> Result<ExitCode> {
+    let kinds = match arguments.only.as_slice() {
+        [] => FIGURES.iter().collect(),
+        ids => ids.iter().map(|id| FigureKind::find(id)).collect::<Result<Vec<_>>>()?,
+    };
+    let program = ServerProcess::this_program()?;
+    let mut made = Vec::with_capacity(kinds.len());
+    for (number, kind) in kinds.iter().enumerate() {
+        tell(&format!("figure {} of {}: {}\n", number + 1, kinds.len(), kind.id));
+        let mut command = std::process::Command::new(&program);
+        command.args(["bench", "figure", kind.id, "--out"]).arg(&arguments.out);
+        command.args(arguments.quick.then_some("--quick"));
+        if let Some(threads) = arguments.threads {
+            command.args(["--threads", &threads.to_string()]);
+        }
+        if let Some(dir) = &arguments.dir {
+            command.arg("--dir").arg(dir);
+        }
+        let status = command.status().map_err(|error| {
+            Error::new(SqlState::IO_ERROR, format!("{} cannot be made: {error}", kind.id))
+        })?;
+        if interrupt.is_raised() {
+            return Err(Error::new(SqlState::CANCELED, "interrupted").with_detail("the page is not written"));
+        }
+        let failure =
+            (!status.success()).then(|| format!("`fabius bench figure {}` ended with {status}", kind.id));
+        made.push(Made { kind, failure });
+    }
+    figure_page::write_page(&arguments.out, &made)?;
+    out(&format!("all on one page: {}\n", arguments.out.join(figure_page::PAGE).display()));
+    let has_failed = made.iter().any(|made| made.failure.is_some());
+    Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 fn list() {

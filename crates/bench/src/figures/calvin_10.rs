@@ -4,6 +4,7 @@
 //! changed in between, it starts again. What passes in between stands for replication.
 
 use crate::chart::Axis;
+use crate::claim::{Band, Finding, Reasons};
 use crate::figure::{Figure, FigureKind, Laboratory};
 use crate::sweep::{Panel, Sweep, Swept, along, ends};
 use crate::workloads::calvin_micro::KIND as WORKLOAD;
@@ -76,9 +77,13 @@ fn make_throughput(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         &[(0, ENGINE)],
         |lines| {
             let low = lines[0][1] / lines[0][0];
-            (low >= 0.9, format!("without delay {low:.2} times at the second volatility"))
+            vec![Finding::new(
+                "without delay, the second volatility as a multiple of the first",
+                low,
+                Band::equal(1.12),
+            )]
         },
-        "exchanging names is work of its own, which is not counted apart",
+        Reasons { fails: "exchanging names is work of its own, which is not counted apart", differs: "" },
     )];
     Ok(figure)
 }
@@ -104,12 +109,16 @@ fn make_restarts(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
                     .filter(|(vd, _)| (0.01..0.6).contains(vd))
                     .map(|(vd, measured)| (vd / (1.0 - vd), measured))
                     .collect();
-                let holds = pairs.iter().all(|(model, measured)| (0.4..=2.5).contains(&(measured / model)));
-                let shown: Vec<String> =
-                    pairs.iter().map(|(model, measured)| format!("{measured:.3} for {model:.3}")).collect();
-                (holds && !pairs.is_empty(), shown.join(", "))
+                let beside = |(model, measured): &(f64, f64)| {
+                    let what = format!("restarts as a multiple of the model's {model:.3}");
+                    Finding::new(what, measured / model, Band::equal(2.5))
+                };
+                pairs.iter().map(beside).collect()
             },
-            "calls wait for more than the delay: for others that are on their way",
+            Reasons {
+                fails: "calls wait for more than the delay: for others that are on their way",
+                differs: "",
+            },
         ));
     }
     Ok(figure)
@@ -127,9 +136,10 @@ fn make_latency(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         &[(0, ENGINE)],
         |lines| {
             let low = ends(&lines[0][..2]);
-            (low <= 1.5, format!("p99 without delay {low:.2} times at the second volatility"))
+            let what = "p99 without delay, the second volatility as a multiple of the first";
+            vec![Finding::new(what, low, Band::equal(1.5))]
         },
-        "exchanges of names take their share of the threads",
+        Reasons { fails: "exchanges of names take their share of the threads", differs: "" },
     )];
     Ok(figure)
 }

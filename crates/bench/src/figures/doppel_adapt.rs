@@ -2,6 +2,7 @@
 
 use super::doppel;
 use crate::chart::Axis;
+use crate::claim::{Band, Finding, Reasons};
 use crate::figure::{Figure, FigureKind, Laboratory};
 use crate::sweep::{Panel, Point, Sweep};
 use crate::workloads::hot::KIND as WORKLOAD;
@@ -49,23 +50,22 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
                 let (split, occ) = (at_ends(&lines[0]), at_ends(&lines[1]));
                 let beside: Vec<f64> = split.iter().zip(&occ).map(|(split, occ)| split / occ).collect();
                 let worst = beside.iter().copied().fold(f64::MAX, f64::min) / beside[0];
-                (
-                    worst >= 0.85,
-                    format!(
-                        "beside occ, in the second half of each key at least {worst:.2} times as in that of the first"
-                    ),
-                )
+                let what = "beside occ, the second half of the worst key as a multiple of that of the first";
+                vec![Finding::new(what, worst, Band::equal(1.18))]
             },
-            "a key that is hot for so short a time is not sampled often enough to be split",
+            Reasons {
+                fails: "a key that is hot for so short a time is not sampled often enough to be split",
+                differs: "",
+            },
         ),
         swept.claim(
             "split is ahead of occ over the whole time",
             &[(0, "split"), (0, "occ")],
             |lines| {
                 let ratio = lines[0].iter().sum::<f64>() / lines[1].iter().sum::<f64>();
-                (ratio > 1.0, format!("{ratio:.2} times"))
+                vec![Finding::new("split as a multiple of occ", ratio, Band::between(1.05, doppel::MOST))]
             },
-            doppel::FEW_CORES,
+            doppel::REASONS,
         ),
     ];
     Ok(figure)

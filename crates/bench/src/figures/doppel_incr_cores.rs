@@ -2,6 +2,7 @@
 
 use super::doppel;
 use crate::chart::Axis;
+use crate::claim::{Band, Finding, Reasons};
 use crate::figure::{Figure, FigureKind, Laboratory};
 use crate::machine;
 use crate::sample::Sample;
@@ -40,38 +41,55 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         swept.claim(
             "split scales with the cores",
             &[(0, "split")],
-            |lines| (ends(&lines[0]) >= 1.4, format!("most threads {:.2} times one", ends(&lines[0]))),
-            "the log's order is given to one call after another, whichever slice it adds to",
+            |lines| {
+                // Of all threads, seven tenths at the least.
+                let most = doppel::THREADS[lines[0].len() - 1] as f64;
+                vec![gain(&lines[0], Band::between(0.7 * most, 1.1 * most))]
+            },
+            Reasons {
+                fails: "the log's order is given to one call after another, whichever slice it adds to",
+                differs: "one thread alone takes samples and changes phases too",
+            },
         ),
         swept.claim(
             "occ does not",
             &[(0, "occ")],
-            |lines| (ends(&lines[0]) < 1.2, format!("most threads {:.2} times one", ends(&lines[0]))),
-            "making and encoding calls is a large part of the work here, and is shared among the threads",
+            |lines| vec![gain(&lines[0], Band::within(0.1, 1.2))],
+            Reasons {
+                fails: "making and encoding calls is a large part of the work here, and is shared among the threads",
+                differs: "",
+            },
         ),
         swept.claim(
             "2pl does not",
             &[(0, "2pl")],
-            |lines| (ends(&lines[0]) < 1.2, format!("most threads {:.2} times one", ends(&lines[0]))),
-            "making and encoding calls is a large part of the work here, and is shared among the threads",
+            |lines| vec![gain(&lines[0], Band::within(0.1, 1.2))],
+            Reasons {
+                fails: "making and encoding calls is a large part of the work here, and is shared among the threads",
+                differs: "",
+            },
         ),
         swept.claim(
             "on all cores split is at least 2 times occ",
             &[(0, "split"), (0, "occ")],
             |lines| {
                 let ratio = lines[0][lines[0].len() - 1] / lines[1][lines[1].len() - 1];
-                (ratio >= 2.0, format!("{ratio:.2} times"))
+                vec![Finding::new("split as a multiple of occ", ratio, Band::between(2.0, doppel::MOST))]
             },
-            doppel::FEW_CORES,
+            doppel::REASONS,
         ),
         swept.claim(
             "an atomic add does not scale either",
             &[(0, "atomic add")],
-            |lines| (ends(&lines[0]) < 1.2, format!("most threads {:.2} times one", ends(&lines[0]))),
-            "these cores share a cache",
+            |lines| vec![gain(&lines[0], Band::within(0.1, 1.2))],
+            Reasons { fails: "these cores share a cache", differs: "" },
         ),
     ];
     Ok(figure)
+}
+
+fn gain(line: &[f64], band: Band) -> Finding {
+    Finding::new("most threads as a multiple of one", ends(line), band)
 }
 
 fn atomic_adds_per_second(threads: usize) -> f64 {

@@ -2,6 +2,7 @@
 
 use super::doppel;
 use crate::chart::Axis;
+use crate::claim::{Band, Finding, Reasons};
 use crate::figure::{Figure, FigureKind, Laboratory};
 use crate::sweep::{Panel, Sweep, along, ratios};
 use crate::workloads::hot::KIND as WORKLOAD;
@@ -32,10 +33,14 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
             &format!("split is never behind {other}"),
             &[(0, "split"), (0, other)],
             |lines| {
-                let (low, high) = ratios(&lines[0], &lines[1]);
-                (low >= 0.95, format!("{low:.2} to {high:.2} times {other}"))
+                let (low, _) = ratios(&lines[0], &lines[1]);
+                let what = format!("split as a multiple of {other} where it is least");
+                vec![Finding::new(what, low, Band::between(0.95, doppel::MOST))]
             },
-            "where nothing is split, sampling and phases are pure cost",
+            Reasons {
+                fails: "where nothing is split, sampling and phases are pure cost",
+                differs: doppel::REASONS.differs,
+            },
         ));
     }
     figure.claims.push(swept.claim(
@@ -43,9 +48,10 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         &[(0, "split"), (0, "occ")],
         |lines| {
             let low = lines[0][1] / lines[1][1];
-            (low > 1.0, format!("{low:.2} times at the first point with a hot key"))
+            let what = "split as a multiple of occ at the first point with a hot key";
+            vec![Finding::new(what, low, Band::between(1.0, doppel::MOST))]
         },
-        doppel::FEW_CORES,
+        doppel::REASONS,
     ));
     Ok(figure)
 }

@@ -2,6 +2,7 @@
 
 use super::doppel;
 use crate::chart::Axis;
+use crate::claim::{Band, Finding, Reasons};
 use crate::figure::{Figure, FigureKind, Laboratory};
 use crate::sweep::{Panel, Sweep, along_threads, ratios};
 use crate::workloads::rubis::KIND as WORKLOAD;
@@ -38,18 +39,32 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
             &[(0, "split"), (0, "occ")],
             |lines| {
                 let (low, high) = ratios(&lines[0], &lines[1]);
-                (low >= 0.85 && high <= 1.18, format!("split {low:.2} to {high:.2} times occ"))
+                let beside = |at: &str, ratio| {
+                    Finding::new(
+                        format!("split as a multiple of occ where it is {at}"),
+                        ratio,
+                        Band::equal(1.18),
+                    )
+                };
+                vec![beside("least", low), beside("most", high)]
             },
-            "what split samples and synchronises costs more than conflicts do",
+            Reasons {
+                fails: "what split samples and synchronises costs more than conflicts do",
+                differs: "",
+            },
         ),
         swept.claim(
             "with skewed bids split is far ahead",
             &[(1, "split"), (1, "occ")],
             |lines| {
                 let ratio = lines[0][lines[0].len() - 1] / lines[1][lines[1].len() - 1];
-                (ratio >= 1.3, format!("{ratio:.2} times occ on all cores"))
+                vec![Finding::new(
+                    "split as a multiple of occ on all cores",
+                    ratio,
+                    Band::between(1.3, doppel::MOST),
+                )]
             },
-            doppel::FEW_CORES,
+            doppel::REASONS,
         ),
     ];
     Ok(figure)

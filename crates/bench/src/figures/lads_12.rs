@@ -34,7 +34,7 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     figure.notes.extend(swept.notes());
     swept.show(&mut figure, "calls/s", |sample| sample.throughput_tps);
     for (panel, count) in WAREHOUSES.iter().enumerate() {
-        lads_11::claims(&swept, panel, &format!("{count} warehouses"), laboratory, &mut figure);
+        lads_11::claims(&swept, panel, &format!("{count} warehouses"), &mut figure);
     }
     Ok(figure)
 }

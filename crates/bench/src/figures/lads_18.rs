@@ -5,7 +5,7 @@
 
 use super::lads;
 use crate::chart::{Axis, Chart, Series};
-use crate::claim::Claim;
+use crate::claim::{Band, Claim, Finding, Reasons};
 use crate::figure::{Figure, FigureKind, Laboratory};
 use crate::settings::Settings;
 use crate::table::Table;
@@ -93,9 +93,14 @@ fn resolving_and_executing(places: &[(f64, Shares)]) -> Claim {
     let (low, high) = (found.iter().copied().fold(1.0, f64::min), found.iter().copied().fold(0.0, f64::max));
     Claim::new(
         "YCSB: about 75 % of the time is spent in resolving and executing calls, whatever the contention",
-        low >= 0.65 && high - low <= 0.15,
-        format!("{:.0} to {:.0} %", low * 100.0, high * 100.0),
-        "phases end when the slower of two workers is done, and the other waits",
+        vec![
+            Finding::new("lowest share, %", low * 100.0, Band::within(67.0, 83.0)),
+            Finding::new("highest share, %", high * 100.0, Band::within(67.0, 83.0)),
+        ],
+        Reasons {
+            fails: "phases end when the slower of two workers is done, and the other waits",
+            differs: "",
+        },
     )
 }
 
@@ -104,8 +109,11 @@ fn communication(places: &[(f64, Shares)]) -> Claim {
     let (few, many) = (found[0], found[found.len() - 1]);
     Claim::new(
         "TPC-C: the share of communication is smaller with 24 warehouses than with 4",
-        many < few,
-        format!("{:.1} % with 4, {:.1} % with 24", few * 100.0, many * 100.0),
-        "two partitions are balanced with 4 warehouses already",
+        vec![Finding::new(
+            "share with 4 as a multiple of with 24",
+            few / many.max(1e-9),
+            Band::between(1.1, 20.0),
+        )],
+        Reasons { fails: "two partitions are balanced with 4 warehouses already", differs: "" },
     )
 }

@@ -1,7 +1,7 @@
 //! `lazy-4`: how long an external read takes (lazy evaluation, figure 4).
 
 use crate::chart::{Axis, Chart, cumulative};
-use crate::claim::Claim;
+use crate::claim::{Band, Claim, Finding, Reasons};
 use crate::figure::{Figure, FigureKind, Laboratory};
 use crate::recorder::Latencies;
 use crate::table::{Table, time};
@@ -73,30 +73,48 @@ fn claims(lines: &[(String, Latencies)]) -> Vec<Claim> {
     let mean =
         |name: &str| lines.iter().find(|(of, _)| of == name).map_or(0.0, |(_, latencies)| latencies.mean());
     let lazy = |bound: u64, distribution: &str| mean(&format!("lazy {bound}, {distribution}"));
-    let shown = |values: &[f64]| values.iter().map(|&ns| time(ns as u64)).collect::<Vec<_>>().join(", ");
     let mut claims = Vec::new();
     for distribution in DISTRIBUTIONS {
         let eager = mean(&format!("eager, {distribution}"));
         let means = BOUNDS.map(|bound| lazy(bound, distribution));
+        let lowest = means.iter().copied().fold(f64::MAX, f64::min);
         claims.push(Claim::new(
             &format!("{distribution}: eager is always fastest"),
-            means.iter().all(|&mean| eager < mean),
-            format!("mean: eager {}, lazy at bounds 10, 100, 1000: {}", time(eager as u64), shown(&means)),
-            "a read under 2PL waits for locks of calls in progress, which costs more here than the chain does",
+            vec![Finding::new("the fastest lazy mean as a multiple of eager's", lowest / eager, Band::between(1.0, 1e4))],
+            Reasons {
+                fails: "a read under 2PL waits for locks of calls in progress, which costs more here than the chain does",
+                differs: "",
+            },
         ));
+        let growth = means.windows(2).map(|pair| pair[1] / pair[0]).fold(f64::MAX, f64::min);
         claims.push(Claim::new(
             &format!("{distribution}: lower bounds are better"),
-            means.windows(2).all(|pair| pair[0] < pair[1] * 1.1),
-            format!("mean at bounds 10, 100, 1000: {}", shown(&means)),
-            "the reads themselves end chains before the higher bound is reached",
+            vec![Finding::new(
+                "least growth of the mean from one bound to the next",
+                growth,
+                Band::between(1.0, 10.0),
+            )],
+            Reasons {
+                fails: "the reads themselves end chains before the higher bound is reached",
+                differs: "chains are as long as their bound, and their calls are nowhere near each other",
+            },
         ));
     }
-    let pairs = BOUNDS.map(|bound| (lazy(bound, "normal"), lazy(bound, "uniform")));
+    let better = BOUNDS.map(|bound| {
+        let ratio = lazy(bound, "uniform") / lazy(bound, "normal");
+        Finding::new(
+            format!("uniform's mean as a multiple of normal's at bound {bound}"),
+            ratio,
+            Band::between(1.0, 10.0),
+        )
+    });
     claims.push(Claim::new(
         "normal is better than uniform",
-        pairs.iter().all(|(normal, uniform)| normal < uniform),
-        pairs.map(|(normal, uniform)| format!("{} and {}", time(normal as u64), time(uniform as u64))).join("; "),
-        "chains of clustered calls are longer, and on two cores their length counts for more than their locality",
+        better.into(),
+        Reasons {
+            fails: "chains of clustered calls are longer, and on two cores their length counts for more than their locality",
+            differs: "",
+        },
     ));
     claims
 }

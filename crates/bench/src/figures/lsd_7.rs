@@ -1,7 +1,7 @@
 //! `lsd-7a`, `lsd-7d`: interactive TPC-C, latency against throughput as clients grow (LSD, figure 7).
 
 use crate::chart::{Axis, Chart, Series};
-use crate::claim::Claim;
+use crate::claim::{Band, Claim, Finding, Reasons};
 use crate::figure::{Figure, FigureKind, Laboratory};
 use crate::interactive::clients::{self, Load, Ran, abort_share, reasons};
 use crate::interactive::tpcc::Tpcc;
@@ -30,6 +30,10 @@ pub const LOW: FigureKind = FigureKind {
 const ONE_MACHINE: &str = "clients and server share the cores of one machine, which are busy with statements before the \
                            network's delay counts as it does in the paper";
 
+/// Why lines lie further apart than in the paper.
+const CONVENTIONAL: &str = "a conventional transaction is run again as a whole to be validated here, where the paper's compares \
+                            versions";
+
 /// A protocol with what was measured for each number of clients.
 struct Line {
     protocol: Protocol,
@@ -45,37 +49,44 @@ fn high(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     let (occ, two_phase) = (at(0, clients), at(1, lazy_clients));
     let ratio = |one: &Sample, other: &Sample| one.throughput_tps / other.throughput_tps.max(1e-9);
     let faster = |one: &Sample, other: &Sample| other.commit_us.mean / one.commit_us.mean.max(1e-9);
+    let reasons = Reasons { fails: ONE_MACHINE, differs: CONVENTIONAL };
+    let times = |what: &str, lazy: &Sample, other: &Sample, (more, lower): (f64, f64)| {
+        vec![
+            Finding::new(format!("{what}, throughput"), ratio(lazy, other), Band::about(more)),
+            Finding::new(
+                format!("{what}, how many times lower the latency"),
+                faster(lazy, other),
+                Band::about(lower),
+            ),
+        ]
+    };
     figure.claims = vec![
         Claim::new(
             "at its peak OCC-LSD has about 6.5 times OCC's throughput under the same load, at 2.5 times lower latency",
-            ratio(&lazy_occ, &occ) >= 6.5 * 0.8 && faster(&lazy_occ, &occ) >= 2.5 * 0.8,
-            format!(
-                "{:.1} times, at {:.1} times lower latency, with {clients} clients",
-                ratio(&lazy_occ, &occ),
-                faster(&lazy_occ, &occ)
-            ),
-            ONE_MACHINE,
+            times(&format!("OCC-LSD beside OCC, {clients} clients"), &lazy_occ, &occ, (6.5, 2.5)),
+            reasons,
         ),
         Claim::new(
             "at its peak 2PL-LSD has about 2.5 times 2PL's throughput under the same load, at 1.5 times lower latency",
-            ratio(&lazy_two_phase, &two_phase) >= 2.5 * 0.8
-                && faster(&lazy_two_phase, &two_phase) >= 1.5 * 0.8,
-            format!(
-                "{:.1} times, at {:.1} times lower latency, with {lazy_clients} clients",
-                ratio(&lazy_two_phase, &two_phase),
-                faster(&lazy_two_phase, &two_phase)
+            times(
+                &format!("2PL-LSD beside 2PL, {lazy_clients} clients"),
+                &lazy_two_phase,
+                &two_phase,
+                (2.5, 1.5),
             ),
-            ONE_MACHINE,
+            reasons,
         ),
         Claim::new(
             "where OCC-LSD is at its peak, OCC aborts 92 % of its attempts, OCC-LSD 8 %",
-            abort_share(&occ) > 0.8 && abort_share(&lazy_occ) < 0.15,
-            format!(
-                "OCC {:.0} %, OCC-LSD {:.1} %, with {clients} clients",
-                abort_share(&occ) * 100.0,
-                abort_share(&lazy_occ) * 100.0
-            ),
-            ONE_MACHINE,
+            vec![
+                Finding::new("% of OCC's attempts", abort_share(&occ) * 100.0, Band::within(82.0, 98.0)),
+                Finding::new(
+                    "% of OCC-LSD's attempts",
+                    abort_share(&lazy_occ) * 100.0,
+                    Band::within(0.0, 13.0),
+                ),
+            ],
+            reasons,
         ),
     ];
     Ok(figure)
@@ -88,9 +99,8 @@ fn low(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     let ratio = lines[2].peak().1.throughput_tps / lines[0].peak().1.throughput_tps.max(1e-9);
     figure.claims = vec![Claim::new(
         "at low contention LSD's overhead is marginal",
-        ratio >= 0.9,
-        format!("OCC-LSD has {ratio:.2} times OCC's peak throughput"),
-        ONE_MACHINE,
+        vec![Finding::new("OCC-LSD's peak throughput as a multiple of OCC's", ratio, Band::equal(1.12))],
+        Reasons { fails: if ratio < 1.0 { ONE_MACHINE } else { CONVENTIONAL }, differs: "" },
     )];
     Ok(figure)
 }
