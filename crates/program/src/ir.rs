@@ -568,6 +568,8 @@ pub enum Function {
     MicrosBetween,
     /// `add_months(timestamp, months)`: the day is the last of its month if that has no such day.
     AddMonths,
+    /// `round_single(number)`: to the nearest number of 32 bits.
+    RoundSingle,
     /// `round_micros(microseconds, digits)`: to so many digits of a second.
     RoundMicros,
     /// `round_moment(timestamp, digits)`: to so many digits of a second.

@@ -65,6 +65,9 @@ fn converted(value: &Value, from: &SqlType, to: &SqlType, style: &TextStyle, fit
             if single.is_infinite() && !matches!(value, Value::Double(v) if v.is_infinite()) {
                 return Err(Error::new(SqlState::OUT_OF_RANGE, "value out of range: overflow"));
             }
+            if single == 0.0 && matches!(value, Value::Double(v) if *v != 0.0) {
+                return Err(Error::new(SqlState::OUT_OF_RANGE, "value out of range: underflow"));
+            }
             Ok(Value::Double(single.into()))
         }
         (T::Double, value) => Ok(value.as_double().unwrap_or_default().into()),

@@ -194,6 +194,7 @@ impl Binder<'_> {
             }
             _ => return beyond(format!("converting {from} to {to}")),
         };
+        let expression = if *to == SqlType::Real { tree::single(expression) } else { expression };
         let bound = Bound { expression, sql_type: to.clone(), data_type, origin: (0, 0), ..bound };
         match (to, conversion) {
             (SqlType::Char(_) | SqlType::VarChar(Some(_)), _) if category(&from) != C::Text => {

@@ -169,6 +169,7 @@ impl Binder<'_> {
             false => held::result_type(symbol, left.data_type, right.data_type),
         };
         let value = tree::binary(operator, left.expression, right.expression);
+        let value = if sql_type == SqlType::Real { tree::single(value) } else { value };
         Ok(Bound::held_as(value, sql_type, nullable, data_type))
     }
 

@@ -44,6 +44,15 @@ fn checked(result: f64, excused: bool) -> Result<f64> {
     }
 }
 
+/// The nearest number of 32 bits.
+///
+/// # Errors
+/// `22003` if it leaves their range, or becomes zero without being it.
+pub fn round_single(number: f64) -> Result<f64> {
+    let single = f64::from(number as f32);
+    checked(single, single == number || number.is_infinite() || number.is_nan())
+}
+
 fn power(base: f64, exponent: f64) -> Result<f64> {
     let refuse = |message| Err(Error::new(SqlState::INVALID_POWER, message));
     if base == 0.0 && exponent < 0.0 {

@@ -88,6 +88,7 @@ pub static SIGNATURES: &[Signature] = &[
     partial("add_micros", Function::AddMicros, &[Timestamp, BigInt], Timestamp),
     partial("micros_between", Function::MicrosBetween, &[Timestamp, Timestamp], BigInt),
     partial("add_months", Function::AddMonths, &[Timestamp, BigInt], Timestamp),
+    partial("round_single", Function::RoundSingle, &[Double], Double),
     total("round_micros", Function::RoundMicros, &[BigInt, BigInt], BigInt),
     total("round_moment", Function::RoundMoment, &[Timestamp, BigInt], Timestamp),
     partial("make_date", Function::MakeDate, &[BigInt, BigInt, BigInt], Date),

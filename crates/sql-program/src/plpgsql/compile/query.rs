@@ -372,22 +372,26 @@ pub(super) fn written_tables(statements: &[Statement]) -> Option<Vec<String>> {
     known.then_some(tables)
 }
 
+/// The last part of a table's name, however it is written.
+pub(super) fn table_name(name: &ast::ObjectName) -> Option<String> {
+    Some(name.0.last()?.as_ident()?.value.to_lowercase())
+}
+
 fn table_of(statement: &ast::Statement) -> Option<String> {
-    let last = |name: &ast::ObjectName| name.0.last().map(|part| part.to_string().to_lowercase());
     match statement {
         ast::Statement::Insert(insert) => match &insert.table {
-            ast::TableObject::TableName(name) => last(name),
+            ast::TableObject::TableName(name) => table_name(name),
             _ => None,
         },
         ast::Statement::Update(update) => match &update.table.relation {
-            ast::TableFactor::Table { name, .. } => last(name),
+            ast::TableFactor::Table { name, .. } => table_name(name),
             _ => None,
         },
         ast::Statement::Delete(delete) => {
             let (ast::FromTable::WithFromKeyword(tables) | ast::FromTable::WithoutKeyword(tables)) =
                 &delete.from;
             match tables.first().map(|table| &table.relation) {
-                Some(ast::TableFactor::Table { name, .. }) => last(name),
+                Some(ast::TableFactor::Table { name, .. }) => table_name(name),
                 _ => None,
             }
         }

@@ -1,14 +1,15 @@
 //! Loops. Each goes over a range, a list or a query, and so ends; of `WHILE` and `LOOP` the turns are bounded.
 
 use super::Compiler;
-use super::assignment::Destination;
-use super::counting::{Counting, counting};
-use super::query::written_tables;
+use super::assignment::{Destination, path_of};
+use super::counting::{Counting, assigned_names, counting};
+use super::query::{table_name, written_tables};
 use super::scope::{Entity, Scope};
 use super::sequence::{Flow, Target, none_of};
 use crate::bind::{Binder, Bound, tree as build};
 use fabius_program::syntax::diagnostic::Span;
 use fabius_program::syntax::tree::{self as program, BinaryOperator as Op, Block, StatementKind};
+use fabius_sql_meaning::catalog::{ForeignKey, ReferentialAction};
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::parameter_types::ParameterTypes;
 use fabius_sql_meaning::sql_type::SqlType;
@@ -16,6 +17,7 @@ use fabius_sql_syntax::plpgsql::tree::Path;
 use fabius_sql_syntax::plpgsql::tree::{self, Expression, Loop, LoopKind, Query, Statement};
 use fabius_value::{DataType, Result, SqlState};
 use sqlparser::ast;
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
@@ -54,7 +56,7 @@ impl<'c> Compiler<'c> {
             LoopKind::Array { target, array } => self.array(repeat, (target, array), &flags, scope, block)?,
             LoopKind::Query { targets, query } => {
                 let destination = self.destination(targets, scope)?;
-                self.over_query(repeat, &destination, query, &flags, (span, scope), block)?
+                self.over_query(repeat, (targets, &destination), query, &flags, (span, scope), block)?
             }
         };
         if self.counts_rows {
@@ -210,13 +212,13 @@ impl<'c> Compiler<'c> {
     fn over_query(
         &mut self,
         repeat: &Loop,
-        destination: &Destination,
+        (targets, destination): (&[Path], &Destination),
         query: &Query,
         flags: &Flags,
         (span, scope): (Span, &Scope<'_>),
         block: &mut Block,
     ) -> Result<Flow> {
-        if !self.disturbs(repeat, query) {
+        if !self.disturbs(repeat, targets, query) {
             let mut flow = Flow::default();
             self.rows(query, None, scope, block, &mut |compiler, row, inner| {
                 let (mut turn, one) =
@@ -297,17 +299,50 @@ impl<'c> Compiler<'c> {
         Ok(())
     }
 
-    /// Whether the body may change what the query reads.
-    fn disturbs(&self, repeat: &Loop, query: &Query) -> bool {
+    /// Whether a turn may change what the query reads: rows, or variables that it names.
+    fn disturbs(&self, repeat: &Loop, targets: &[Path], query: &Query) -> bool {
         if super::query::is_write(&query.tree) {
             return true;
         }
-        let Some(written) = written_tables(&repeat.body) else { return true };
-        let reads = |table: &ast::ObjectName| {
-            let name = table.0.last().map(|part| part.to_string().to_lowercase()).unwrap_or_default();
-            if written.contains(&name) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        let mut assigned = assigned_names(&repeat.body);
+        let turns = targets.iter().flat_map(|path| [path.parts.first(), path.parts.last()]);
+        assigned.extend(turns.flatten().cloned());
+        let names = |part: &ast::Expr| {
+            let named = path_of(part).into_iter().flatten().any(|name| assigned.contains(&name));
+            if named { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        ast::visit_relations(&*query.tree, reads).is_break()
+        let Some(written) = written_tables(&repeat.body) else { return true };
+        let changed = self.changed_with(written);
+        let is_table = |name: &str| self.catalog.tables.keys().any(|table| table.name.to_lowercase() == name);
+        let reads = |table: &ast::ObjectName| {
+            // What is no table may be a view of one.
+            let is_changed = |name: String| changed.contains(&name) || !is_table(&name);
+            match !changed.is_empty() && table_name(table).is_none_or(is_changed) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        };
+        ast::visit_expressions(&*query.tree, names).is_break()
+            || ast::visit_relations(&*query.tree, reads).is_break()
+    }
+
+    /// Tables of these names, and those whose rows follow when theirs are changed.
+    fn changed_with(&self, written: Vec<String>) -> BTreeSet<String> {
+        let mut changed: BTreeSet<String> = written.iter().cloned().collect();
+        let mut pending = written;
+        while let Some(parent) = pending.pop() {
+            let acts = |action| !matches!(action, ReferentialAction::NoAction | ReferentialAction::Restrict);
+            let follows = |key: &ForeignKey| {
+                key.parent.name.to_lowercase() == parent && (acts(key.on_delete) || acts(key.on_update))
+            };
+            for (name, table) in &self.catalog.tables {
+                let name = name.name.to_lowercase();
+                if table.foreign_keys.iter().any(follows) && changed.insert(name.clone()) {
+                    pending.push(name);
+                }
+            }
+        }
+        changed
     }
 
     /// Whether what a loop counts with, and up to, are integers.
