@@ -1,13 +1,18 @@
-"""A small database, functions that texts define, and whether both ways of running them agree."""
+"""A small database, functions that texts define, and whether all ways of running them agree."""
 
 import contextlib
+import datetime
 import decimal
 import io
 import linecache
+import logging
 import random
 import unittest
+from typing import Any, NamedTuple
 
 import fabius
+
+from model import Column, Model, Table
 
 SCHEMA = """
     create table stock (
@@ -24,6 +29,31 @@ ROWS = """
 """
 
 
+def shop(statements=None):
+    """`SCHEMA` and `ROWS` as a model, and what statements mean there."""
+    number, text = Column(int, bits=32), Column(str, is_optional=True)
+    stock = Table(
+        "stock",
+        ("item",),
+        {"item": number, "qty": number, "price": Column(decimal.Decimal, digits=(8, 2)), "note": text},
+        checks={"stock_qty_check": lambda row: row["qty"] >= 0},
+    )
+    plain = Table("plain", ("id",), {"id": number, "a": number, "b": number, "c": text})
+    line = Table(
+        "line",
+        ("cart", "n"),
+        {"cart": Column(int), "n": number, "item": number._replace(is_optional=True), "many": Column(int)},
+        references={"item": stock},
+    )
+    made = Model([stock, line, plain], statements)
+    for item, qty, price, note in ((1, 5, "1.50", None), (2, 0, "0.10", "x"), (3, 100, "99.99", "")):
+        stock.insert(item=item, qty=qty, price=decimal.Decimal(price), note=note)
+    line.insert(cart=1, n=1, item=1, many=7)
+    line.insert(cart=1, n=2, item=3, many=-2)
+    plain.insert(id=1, a=10, b=20, c="x")
+    return made
+
+
 #: A function that takes some of an item, if there is enough.
 TAKE = (
     "def f(item: int, n: int) -> int:\n"
@@ -34,64 +64,137 @@ TAKE = (
 )
 
 
-def defined(source, db, count=[0]):
-    """A function that a text defines, as if it stood in a file."""
+def defined(source, db, name="f", count=[0]):
+    """The function of a name that a text defines, as if it stood in a file."""
     count[0] += 1
     file = f"<generated {count[0]}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    names = {"db": db, "fabius": fabius, "Decimal": decimal.Decimal, "random": random}
+    names = {"db": db, "fabius": fabius, "Decimal": decimal.Decimal, "random": random, "logging": logging}
+    names |= {"date": datetime.date}
     exec(compile(source, file, "exec"), names)
-    return names["f"]
+    return names[name]
 
 
-def outcome(call):
-    """What a call gave, or why it ended; and what it printed, if it did not end so."""
-    printed = io.StringIO()
+class Outcome(NamedTuple):
+    """What a call did for its caller."""
+
+    #: What it gave, with classes; or the class of what ended it, and its arguments.
+    result: Any
+    #: What it printed and logged, in this order.
+    said: str
+    #: Globals of its file afterwards.
+    names: dict[str, Any]
+
+
+def outcome(call, function):
+    """What a call of a function did for its caller, and whether it ended by an exception."""
+    said = io.StringIO()
+    handler = logging.StreamHandler(said)
+    handler.setFormatter(logging.Formatter("%(levelname)s %(name)s %(message)s"))
+    logger, level = logging.getLogger(), logging.getLogger().level
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
     try:
-        with contextlib.redirect_stdout(printed):
-            result = call()
-    except ZeroDivisionError:
-        return "ZeroDivisionError"
-    except OverflowError:
-        return "OverflowError"
-    except fabius.Error as error:
+        with contextlib.redirect_stdout(said):
+            result, has_ended = with_classes(call()), False
+    except Exception as error:
+        result, has_ended = ending(error), True
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+    return Outcome(result, said.getvalue(), globals_of(function)), has_ended
+
+
+def with_classes(value):
+    """A value and its class, by which `True` is another than `1`."""
+    if isinstance(value, (list, tuple)):
+        return type(value).__name__, [with_classes(part) for part in value]
+    return type(value).__name__, value
+
+
+def ending(error):
+    """Why a call ended."""
+    for kind in (ZeroDivisionError, OverflowError, TypeError):
+        # Their words are each side's own.
+        if isinstance(error, kind):
+            return kind.__name__
+    if isinstance(error, fabius.Error):
         return type(error).__name__, error.sqlstate, [str(argument) for argument in error.args]
-    except TypeError:
-        return "TypeError"
-    except (ValueError, LookupError, AssertionError) as error:
-        return type(error).__name__, error.args
-    return result, printed.getvalue()
+    return type(error).__name__, error.args
 
 
-def rows(db):
-    return [db.execute(f"select * from {table} order by 1, 2")[:] for table in ("stock", "line", "plain")]
+def globals_of(function):
+    """The globals of the file that a function stands in, as far as they are simple values."""
+    kinds = (bool, int, str, float, decimal.Decimal)
+    names = function.__globals__.items()
+    return {name: value for name, value in names if type(value) in kinds and not name.startswith("__")}
+
+
+def undone(call, function):
+    """What a call in this process did; where an exception ended it, what it said and its globals are taken back, which
+    plain Python does not do."""
+    before = globals_of(function)
+    done, has_ended = outcome(call, function)
+    if has_ended:
+        function.__globals__.update(before)
+        done = done._replace(said="", names=before)
+    return done
+
+
+def rows(db, model):
+    """The rows of all tables that a model has, in a database or in the model itself."""
+    if db is model:
+        return [[tuple(row.values()) for _, row in sorted(table.rows.items())] for table in model.tables.values()]
+    return [
+        [
+            tuple(row)
+            for row in db.execute(f"select {', '.join(table.columns)} from {name} order by {', '.join(table.key)}")
+        ]
+        for name, table in model.tables.items()
+    ]
 
 
 class Agreeing(unittest.TestCase):
-    """Functions that do the same as programs and in the client's process."""
+    """Functions that do the same as programs, in the client's process, and as plain Python over dictionaries."""
+
+    #: What statements mean over dictionaries.
+    STATEMENTS: dict[str, Any] = {}
 
     def setUp(self):
+        self.begin(SCHEMA + ROWS, shop(self.STATEMENTS))
+
+    def begin(self, script, model):
+        """Two databases that a script makes, and the model that is the same."""
         self.here, self.there = fabius.open(durability="none"), fabius.open(durability="none")
-        self.addCleanup(self.here.close)
-        self.addCleanup(self.there.close)
+        self.model = model
         for db in (self.here, self.there):
-            db.script(SCHEMA + ROWS)
+            self.addCleanup(db.close)
+            db.script(script)
+            self.assertEqual(rows(db, model), rows(model, model))
 
     def begin_again(self):
-        """Both databases have the rows that they began with."""
+        """All have the rows that they began with."""
         for db in (self.here, self.there):
             db.script("delete from line; delete from stock; delete from plain")
             db.script(ROWS)
+        self.model = shop(self.STATEMENTS)
 
-    def agree(self, source, *calls):
-        """Both ways of running give the same results, and leave the same rows."""
-        plain = self.here.transaction(side="client")(defined(source, self.here))
-        program = self.there.transaction(defined(source, self.there))
-        self.assertFalse(plain.compiled)
+    def agree(self, source, *calls, name="f", again=""):
+        """All ways of running give the same results, and leave the same rows."""
+        databases = (self.model, self.here, self.there)
+        in_model, in_client, as_program = (defined(source, db, name) for db in databases)
+        client = self.here.transaction(side="client")(in_client)
+        program = self.there.transaction(as_program)
+        self.assertFalse(client.compiled)
         self.assertTrue(program.compiled)
         for arguments in calls:
-            here, there = outcome(lambda: plain(*arguments)), outcome(lambda: program(*arguments))
-            self.assertEqual(there, here, f"{source}\n{arguments}")
-            self.assertIs(type(there[0]), type(here[0]), f"{source}\n{arguments}")
-        self.assertEqual(rows(self.there), rows(self.here), source)
+            shown = f"{again}\n{source}\n{arguments}"
+            model = undone(lambda: self.model.call(in_model, *arguments), in_model)
+            here = undone(lambda: client(*arguments), in_client)
+            there, _ = outcome(lambda: program(*arguments), as_program)
+            self.assertEqual(here, model, f"client and plain Python: {shown}")
+            self.assertEqual(there, model, f"program and plain Python: {shown}")
+            after = rows(self.model, self.model)
+            self.assertEqual(rows(self.here, self.model), after, f"rows of client and plain Python: {shown}")
+            self.assertEqual(rows(self.there, self.model), after, f"rows of program and plain Python: {shown}")
         return there

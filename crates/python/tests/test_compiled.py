@@ -1,4 +1,5 @@
-"""Functions that are compiled do what the same functions do in this process, and what cannot be is refused well.
+"""Functions that are compiled do what the same functions do in the client's process, and in plain Python over
+dictionaries, where no database is.
 
 ``FABIUS_PYTHON_FUNCTIONS=10000 FABIUS_PYTHON_SEED=7`` runs so many random functions from a seed.
 """
@@ -13,10 +14,15 @@ import unittest
 import fabius
 
 from shop import Agreeing, defined
-from writer import Writer
+from writer import STATEMENTS, Writer
+
+#: Runs the random functions once more, in the folder of this file.
+AGAIN = "python -m unittest test_compiled.Agreement.test_random_functions"
 
 
 class Agreement(Agreeing):
+    STATEMENTS = STATEMENTS
+
     def test_the_first_screen(self):
         source = (
             "def f(item: int, n: int) -> int:\n"
@@ -188,14 +194,16 @@ class Agreement(Agreeing):
         count = int(os.environ.get("FABIUS_PYTHON_FUNCTIONS", "60"))
         seed = int(os.environ.get("FABIUS_PYTHON_SEED", "1"))
         for number in range(seed, seed + count):
-            chance = random.Random(number)
-            source = Writer(chance).function()
-            calls = [
-                (chance.randint(1, 4), chance.randint(-9, 9), chance.choice(["", "a", "x", "zz"])) for _ in range(3)
-            ]
+            writer = Writer(random.Random(number))
+            source = writer.function()
+            calls = [writer.arguments() for _ in range(3)]
             self.begin_again()
-            with self.subTest(seed=number, again=f"FABIUS_PYTHON_SEED={number} FABIUS_PYTHON_FUNCTIONS=1"):
-                self.agree(source, *calls)
+            again = f"FABIUS_PYTHON_FUNCTIONS=1 FABIUS_PYTHON_SEED={number} {AGAIN}"
+            with self.subTest(seed=number):
+                try:
+                    self.agree(source, *calls, again=again)
+                except fabius.compilation.CompilationError as refused:
+                    self.fail(f"{refused}\n{again}\n{source}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,190 @@
+"""Writes random expressions of what can be compiled, over the names that a function has."""
+
+
+class Expressions:
+    """Expressions of each class. ``depth`` is how many are in one another at most."""
+
+    #: Whether it leaves out what programs get wrong, which ``test_differences.py`` has.
+    avoids = True
+
+    def __init__(self, chance):
+        self.chance = chance
+        self.ints, self.texts = ["b", "plain.a", "total", "LIMIT"], ["s", "word"]
+        self.decimals, self.floats = ["p", "row.price", "FEE"], ["x"]
+        self.truths = []
+        self.lists, self.dicts, self.sets = ["numbers"], [], []
+        #: Lists that are the caller's.
+        self.given = {"numbers"}
+        self.names = 0
+        #: Loops over rows of ``line`` that are around: of a statement, or of the table.
+        self.loops = []
+
+    def fresh(self, letter):
+        self.names += 1
+        return f"{letter}{self.names}"
+
+    def list(self, depth):
+        chance = self.chance
+        if depth == 0:
+            one, other = self.int(0), self.int(0)
+            return chance.choice(["[1, 2]", f"[{one}]", f"[{one}, {other}, 3]", "numbers"])
+        inner = self.list(depth - 1)
+        forms = [
+            inner if inner != "numbers" else "list(numbers)",
+            f"[x * 2 for x in {inner} if x != {self.int(0)}]",
+            f"[x + y for x in {inner} for y in {self.list(0)} if x < y]",
+            f"sorted({inner}, reverse={chance.choice(['True', 'False'])})",
+            f"[{self.int(depth - 1)}, {self.int(0)}]",
+            f"[*{inner}, {self.int(0)}]",
+            f"{inner} + [{self.int(0)}]",
+            f"({inner})[{chance.randint(-2, 2)}:]",
+            f"({inner})[:{chance.randint(-2, 2)}]",
+            f"({inner})[{self.int(0)}:{self.int(0)}]",
+            f"list(range({chance.randint(0, 4)}))",
+            f"list(reversed({inner}))",
+            f"[{self.int(0)}] * {chance.randint(0, 2)}",
+            "[other.qty for other in db.stock]",
+            "[len(one) for one in texts]",
+        ]
+        forms += [f"{name}.copy()" for name in self.lists] + [f"sorted({name})" for name in self.sets]
+        forms += [f"list({name}.{chance.choice(['values', 'keys'])}())" for name in self.dicts]
+        return chance.choice(forms)
+
+    def int(self, depth):
+        chance = self.chance
+        if depth == 0 or chance.random() < 0.3:
+            return chance.choice([str(chance.randint(-5, 9)), chance.choice(self.ints), "row.qty", "a"])
+        one, other = self.int(depth - 1), self.int(depth - 1)
+        forms = [
+            f"({one} {chance.choice(['+', '-', '*'])} {other})",
+            f"({one} {chance.choice(['//', '%'])} {other})",
+            f"({self.int(0)} {chance.choice(['//', '%'])} {chance.choice(['2', '-3', '7', '-4'])})",
+            f"({one} if {self.truth(depth - 1)} else {other})",
+            f"{chance.choice(['min', 'max'])}({one}, {other})",
+            f"abs({one})",
+            f"len({self.text(depth - 1)})",
+            f"-{one}",
+            f"int({self.truth(0)})",
+            f"int({chance.choice([self.decimal(0), self.float(0)])})",
+            f"sum(x + {one} for x in {self.list(0)})",
+            f"sum({self.list(0)}, {one})",
+            f"{self.text(0)}.find({chance.choice(['chr_', self.text(0)])})".replace("chr_", "'x'"),
+            f"day.{chance.choice(['year', 'month', 'day'])}",
+            "(o if o is not None else 1)",
+            "len(texts)",
+        ]
+        for name in self.lists:
+            forms += [
+                f"len({name})",
+                f"sum({name})",
+                f"max({name}, default={self.int(0) if self.avoids else one})",
+                f"{name}[{one}]",
+            ]
+            forms += [f"min({name})", f"{name}.count({one})", f"{name}.index({one})"]
+        for name in self.dicts:
+            forms += [f"{name}.get({one}, {other})", f"{name}[{one}]", f"len({name})", f"sum({name}.values())"]
+        forms += [f"len({name})" for name in self.sets]
+        return chance.choice(forms)
+
+    def decimal(self, depth):
+        chance = self.chance
+        literal = f"Decimal('{chance.choice(['0.05', '2', '-1.25', '10.1'])}')"
+        if depth == 0 or chance.random() < 0.3:
+            return chance.choice([chance.choice(self.decimals), literal])
+        one, other = self.decimal(depth - 1), self.decimal(depth - 1)
+        return chance.choice(
+            [
+                f"({one} {chance.choice('+-')} {other})",
+                f"({self.decimal(0)} * {chance.choice([self.int(0), self.decimal(0)])})",
+                f"({one} + {self.int(0)})",
+                f"({one} if {self.truth(depth - 1)} else {other})",
+                f"{chance.choice(['min', 'max'])}({one}, {other})",
+                f"abs({one})",
+                f"-{one}",
+                f"round({one} - Decimal('0.125'), {chance.randint(0, 3)})",
+                f"Decimal({self.int(depth - 1)})",
+            ]
+        )
+
+    def float(self, depth):
+        chance = self.chance
+        if depth == 0 or chance.random() < 0.3:
+            return chance.choice([chance.choice(self.floats), chance.choice(["0.5", "2.0", "1e3"])])
+        one, other = self.float(depth - 1), self.float(depth - 1)
+        return chance.choice(
+            [
+                f"({one} {chance.choice('+-*/')} {other})",
+                f"({one} {chance.choice('+-*/')} {self.int(0)})",
+                f"({one} if {self.truth(depth - 1)} else {other})",
+                f"-{one}",
+                f"float({chance.choice([self.int(0), self.decimal(0)])})",
+            ]
+        )
+
+    def text(self, depth):
+        chance = self.chance
+        if depth == 0 or chance.random() < 0.3:
+            return chance.choice(["'x'", "''", "'ü\\''", chance.choice(self.texts)])
+        one, other = self.text(depth - 1), self.text(depth - 1)
+        number = self.int(depth - 1)
+        return chance.choice(
+            [
+                f"({one} + {other})",
+                f"({one} * {chance.randint(-1, 3)})",
+                f"str({self.int(depth - 1)})",
+                f"({one} if {self.truth(depth - 1)} else {other})",
+                f"max({one}, {other})",
+                "f'<{row.note}>'",
+                "f'{o} {s}'",
+                f"f'{{{self.truth(0)}}}'",
+                "str(o)",
+                "(row.note if row.note is not None else '')",
+                one if "'" in number else f"f'{{{number}}}!'",
+                f"{one}.{chance.choice(['upper()', 'lower()', 'strip()', 'rstrip(chr_)', 'lstrip()'])}".replace(
+                    "chr_", "'x'"
+                ),
+                f"{one}[{chance.randint(-2, 2)}:{chance.randint(-2, 3)}]",
+                f"{one}[{self.int(0)}:]",
+                f"({one})[{chance.randint(-1, 1)}]",
+                f"{one}.replace('x', {other})",
+                f"','.join([str(x) for x in {self.list(0)}])",
+                f"{one}.join(texts)",
+            ]
+        )
+
+    def truth(self, depth):
+        chance = self.chance
+        compare = chance.choice(["==", "!=", "<", "<=", ">", ">="])
+        if self.truths and chance.random() < 0.15:
+            return chance.choice(self.truths)
+        if depth == 0:
+            return f"{self.int(0)} {compare} {self.int(0)}"
+        one, other = self.truth(depth - 1), self.truth(depth - 1)
+        forms = [
+            f"{self.int(depth - 1)} {compare} {self.int(depth - 1)}",
+            f"{self.int(0)} < {self.int(0)} <= {self.int(depth - 1)}",
+            f"{self.text(depth - 1)} {compare} {self.text(depth - 1)}",
+            f"{self.decimal(depth - 1)} {compare} {chance.choice([self.decimal(0), self.int(0)])}",
+            f"{self.float(depth - 1)} {compare} {self.float(0)}",
+            f"({one} and {other})",
+            f"({one} or {other})",
+            f"not {one}",
+            "row.note is None",
+            "o is None",
+            f"o == {self.int(0)}",
+            f"row.note == {self.text(0)}",
+            f"bool({self.int(0)})",
+            f"{self.int(0)} in db.stock",
+            f"({self.int(0)}, {self.int(0)}) not in db.line",
+            f"{self.int(0)} in ({self.int(0)}, 3, 4)",
+            f"any(x > {self.int(0)} for x in {self.list(0)})",
+            f"all(x > {self.int(0)} for x in {self.list(1)})",
+            f"'x' in {self.text(0)}",
+            f"{self.text(0)} not in texts",
+            f"{self.text(0)} in ('x', {self.text(0)})",
+            f"{self.int(0)} < {self.int(0)} != {self.int(0)} in {self.list(0)}",
+            f"{self.text(0)}.{chance.choice(['startswith', 'endswith'])}({self.text(0)})",
+        ]
+        forms += [f"{self.int(0)} in {name}" for name in self.lists + self.dicts + self.sets]
+        forms += [f"bool({name})" for name in self.lists]
+        return chance.choice(forms)

@@ -1,0 +1,79 @@
+"""Functions of which the programs do something else than Python, as far as is known.
+
+Each fails here once it is right. Then it belongs to ``test_corners.py``, and what ``Expressions.avoids`` leaves out for
+it can be written again.
+"""
+
+import unittest
+
+from fabius.compilation import CompilationError
+
+from shop import Agreeing
+from writer import LINES, MORE, STATEMENTS
+
+#: A function, and calls of it.
+CASES = [
+    # A loop over rows asks again with what a name of its condition has become.
+    (
+        "def f(a: int) -> int:\n    count = 0\n    for row in db.line.where(n=a):\n        a = 2\n        count += 1\n"
+        "    return count\n",
+        [(1,)],
+    ),
+    (
+        f"def f(a: int) -> int:\n    count = 0\n    for row in db.execute({LINES!r}, (a,)):\n        a = -100\n"
+        "        count += 1\n    return count\n",
+        [(1,)],
+    ),
+    # Rows that a loop comes to are as something else has written them meanwhile: rows by their keys in a loop over a
+    # statement, a statement in a loop over a table.
+    (
+        f"def f(a: int) -> int:\n    total = 0\n    for row in db.execute({LINES!r}, (a,)):\n"
+        "        db.line[1, 2].many += 50\n        total += row.many\n    return total\n",
+        [(-5,)],
+    ),
+    (
+        f"def f(a: int) -> int:\n    total = 0\n    for row in db.line:\n"
+        f"        n = db.execute({MORE!r}, (a,)).rowcount\n"
+        "        total += n * row.many\n    return total\n",
+        [(2,)],
+    ),
+    # A row that is inserted where a loop is over a statement ends each call, with 42P13.
+    (
+        f"def f(a: int) -> int:\n    for row in db.execute({LINES!r}, (a,)):\n"
+        "        db.line.insert(cart=3, n=row.n, many=1)\n    return a\n",
+        [(1,)],
+    ),
+    # What stands for an empty list is computed only where it is empty.
+    ("def f(numbers: list[int]) -> int:\n    return max(numbers, default=numbers[5])\n", [([1],)]),
+    # A key that does not fit into its column.
+    ("def f(a: int) -> int:\n    return db.stock[a].qty\n", [(2**40,)]),
+    ("def f(a: int) -> bool:\n    row = db.stock.get(a)\n    return row is None\n", [(2**40,)]),
+    # `None` in exceptions.
+    ("def f(a: int | None) -> int:\n    return db.stock[a].qty\n", [(None,)]),
+    ("def f(a: int) -> None:\n    assert a > 1, None\n", [(1,)]),
+    ("def f(x: float) -> int:\n    return int(x)\n", [(float("nan"),)]),
+    # A row that is there gets only what is given; in the client's process that is an error too.
+    ("def f(a: int) -> None:\n    db.plain.upsert(id=1, a=a)\n", [(5,)]),
+    # What is refused, though Python has it and nothing says that it is missing.
+    ("def f(a: int) -> int:\n    one = {a}\n    other = one.copy()\n    return len(other)\n", [(1,)]),
+    (
+        "def g(xs: list[int]) -> int:\n    return len(xs)\n\n\ndef f(xs: list[int]) -> int:\n    return g(xs.copy())\n",
+        [([1],)],
+    ),
+    ("def f(a: int) -> Decimal:\n    return round(Decimal(a), 1)\n", [(1,)]),
+    ("def f(a: bool) -> int:\n    match a:\n        case True:\n            return 1\n    return 0\n", [(True,)]),
+]
+
+
+class Differences(Agreeing):
+    STATEMENTS = STATEMENTS
+
+    def test_all(self):
+        for source, calls in CASES:
+            self.begin_again()
+            with self.subTest(source=source), self.assertRaises((AssertionError, CompilationError)):
+                self.agree(source, *calls)
+
+
+if __name__ == "__main__":
+    unittest.main()
