@@ -15,13 +15,10 @@
 //! engines that run calls whole: [`fabius_engine::eager`]. Here is what remains: who takes part.
 
 use fabius_engine::Foundation;
-use fabius_engine::eager::optimistic::{ATTEMPTS_MAX, Optimistic};
+use fabius_engine::eager::optimistic::{ATTEMPTS_MAX, Optimistic, word};
 use fabius_engine::eager::slots::Slots;
 use fabius_engine::eager::{EagerEngine, Protocol};
 use std::sync::Arc;
-
-/// Threads that run calls at one time, at most.
-const THREADS_MAX: usize = 64;
 
 /// How the optimistic engine is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,5 +67,5 @@ pub fn new(foundation: Arc<Foundation>) -> OptimisticEngine {
 
 /// An optimistic engine with a policy of one's own.
 pub fn with_policy(foundation: Arc<Foundation>, policy: Policy) -> OptimisticEngine {
-    EagerEngine::new(foundation, Silo { policy, slots: Slots::new(THREADS_MAX) })
+    EagerEngine::new(foundation, Silo { policy, slots: Slots::new(word::SLOTS_MAX) })
 }

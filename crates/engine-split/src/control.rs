@@ -41,12 +41,7 @@ impl<'a> Splitting<'a> {
     /// The control of the thread with this number, for one turn.
     pub fn new(doppel: &'a Doppel, core: usize) -> Splitting<'a> {
         let phase = doppel.phase();
-        let mut slices = doppel.slices[core].lock();
-        if let Some(phase) = phase
-            && slices.is_empty()
-        {
-            *slices = phase.slices();
-        }
+        let slices = doppel.begin_turn(phase, core);
         let optimistic = Optimistic::new(core, doppel.policy.attempts_max);
         let (met, is_put_off) = (Vec::new(), false);
         Splitting { doppel, core, phase, slices, optimistic, plan: None, met, is_put_off, calls: 0 }
@@ -82,12 +77,19 @@ impl<'a> Splitting<'a> {
         Ok(())
     }
 
-    /// Whether the core's slices have room for what a call has written to split records.
-    fn has_room(&self, workspace: &Workspace<'a>) -> bool {
-        workspace.writes.iter().all(|write| match self.place(write.record) {
-            None => true,
-            Some(place) => self.slices[place].has_room(self.operands(place, write)),
-        })
+    /// Sees to it that the core's slices have room for what a call has written to split records; whether they have.
+    fn makes_room(&mut self, workspace: &Workspace<'a>) -> bool {
+        let Some(phase) = self.phase else { return true };
+        for write in &workspace.writes {
+            let Some(place) = self.place(write.record) else { continue };
+            let operands = self.operands(place, write);
+            let slice = &mut self.slices[place];
+            if !slice.makes_room(operands, &phase.records[place].rooms) {
+                slice.stashed += 1;
+                return false;
+            }
+        }
+        true
     }
 
     /// The operands of an update of a split record, by the place of their columns.
@@ -195,7 +197,7 @@ impl<'a> Control<'a> for Splitting<'a> {
     }
 
     fn certify(&mut self, workspace: &Workspace<'a>, take: &mut Take<'_>) -> Result<Option<Seq>> {
-        if !self.met.is_empty() && !self.has_room(workspace) {
+        if !self.met.is_empty() && !self.makes_room(workspace) {
             self.stash();
             return Ok(None);
         }
@@ -219,20 +221,20 @@ impl<'a> Control<'a> for Splitting<'a> {
     }
 
     fn takes(&mut self, workspace: &mut Workspace<'a>, at: Seq) -> Result<(), Stop> {
-        if self.met.is_empty() {
-            return Ok(());
-        }
+        let Some(phase) = self.phase.filter(|_| !self.met.is_empty()) else { return Ok(()) };
         if let [write] = &workspace.writes[..]
             && let Some(place) = self.place(write.record)
         {
             let operands = self.operands(place, write);
-            if !self.slices[place].apply_within_room(operands, at) {
+            let slice = &mut self.slices[place];
+            if !slice.apply_within_room(operands, &phase.records[place].rooms, at) {
+                slice.stashed += 1;
                 return Err(self.stash());
             }
             workspace.writes.clear();
             return Ok(());
         }
-        if !self.has_room(workspace) {
+        if !self.makes_room(workspace) {
             return Err(self.stash());
         }
         for write in &workspace.writes {

@@ -22,21 +22,18 @@ use crate::sample::{Candidate, Samples};
 use crate::slice::Slice;
 use crossbeam_utils::CachePadded;
 use fabius_engine::eager::control::Waiting;
-use fabius_engine::eager::optimistic::ATTEMPTS_MAX;
+use fabius_engine::eager::optimistic::{ATTEMPTS_MAX, word};
 use fabius_engine::eager::plan::Schema;
 use fabius_engine::eager::shared::Shared;
 use fabius_engine::eager::slots::Slots;
 use fabius_program::slice::operation::TableOperations;
 use fabius_storage::Record;
 use fabius_value::TableId;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU64,
+    AtomicBool, AtomicPtr, AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };
-
-/// Threads that run calls at one time, at most.
-const THREADS_MAX: usize = 64;
 
 /// When to split, and for how long.
 #[derive(Clone, Copy, Debug)]
@@ -92,7 +89,9 @@ pub struct Doppel {
     since_ns: AtomicU64,
     is_ending: AtomicBool,
     /// By thread; empty unless the thread runs calls in a split phase.
-    pub(crate) slices: Box<[CachePadded<Mutex<Vec<Slice>>>]>,
+    slices: Box<[CachePadded<Mutex<Vec<Slice>>>]>,
+    /// Above the number of every thread that has run calls in a split phase: the others' slices are empty.
+    cores: AtomicUsize,
     samples: Mutex<Samples>,
     /// Calls since they began.
     sampled_calls: CachePadded<AtomicU64>,
@@ -107,11 +106,12 @@ impl Doppel {
         Doppel {
             policy,
             phase_ms_max: policy.phase_ms_max.into(),
-            slots: Slots::new(THREADS_MAX),
+            slots: Slots::new(word::SLOTS_MAX),
             phase: AtomicPtr::default(),
             since_ns: AtomicU64::new(0),
             is_ending: AtomicBool::default(),
-            slices: (0..THREADS_MAX).map(|_| CachePadded::default()).collect(),
+            slices: (0..word::SLOTS_MAX).map(|_| CachePadded::default()).collect(),
+            cores: AtomicUsize::new(0),
             samples: Mutex::default(),
             sampled_calls: CachePadded::default(),
             kept: Mutex::default(),
@@ -134,6 +134,18 @@ impl Doppel {
     #[inline]
     pub(crate) fn is_ending(&self) -> bool {
         self.is_ending.load(Acquire)
+    }
+
+    /// The slices of a core, as the turn before has left them in this phase.
+    pub(crate) fn begin_turn(&self, phase: Option<&SplitPhase>, core: usize) -> MutexGuard<'_, Vec<Slice>> {
+        let mut slices = self.slices[core].lock();
+        if let Some(phase) = phase
+            && slices.is_empty()
+        {
+            *slices = phase.slices();
+            self.cores.fetch_max(core + 1, Relaxed);
+        }
+        slices
     }
 
     /// A core's turn is over: if it has heard that the phase ends, it reconciles its slices.
@@ -168,7 +180,7 @@ impl Doppel {
             }
         }
         self.wants_split.store(false, Release);
-        if let Some(phase) = SplitPhase::begin(&candidates, THREADS_MAX, schema) {
+        if let Some(phase) = SplitPhase::begin(&candidates, schema) {
             self.since_ns.store(now_ns, Release);
             // Whoever asked for the end of the last phase may have come late.
             self.is_ending.store(false, Release);
@@ -180,7 +192,9 @@ impl Doppel {
         let phase = self.phase.swap(std::ptr::null_mut(), Release);
         // SAFETY: made by `begin_split_phase`; nobody looks at it any more.
         let phase = unsafe { Box::from_raw(phase) };
-        for (core, slices) in self.slices.iter().enumerate() {
+        // Turns that have raised it were under the gate.
+        let cores = self.cores.load(Relaxed);
+        for (core, slices) in self.slices[..cores].iter().enumerate() {
             let mut slices = slices.lock();
             phase.merge(core, &mut slices);
             slices.clear();
@@ -240,8 +254,7 @@ mod tests {
     use crate::SplitEngine;
     use fabius_engine::eager::Protocol;
     use fabius_engine::eager::Runner;
-    use fabius_engine::eager::optimistic::word;
-    use fabius_engine::{Batch, BatchBuilder};
+    use fabius_engine::{Batch, BatchBuilder, Standpoint};
     use fabius_env::Fault;
     use fabius_testing::rig::{Make, Rig};
     use fabius_value::{Datum, Key, Seq, SqlState, Value};
@@ -249,9 +262,10 @@ mod tests {
     use std::sync::{Arc, OnceLock};
 
     const PROGRAMS: &str = "
-        table counters { id: int, total: bigint, primary key (id) }
-        procedure open(id: int) { insert counters { id: id, total: 0 } }
+        table counters { id: int, total: bigint, product: bigint, primary key (id) }
+        procedure open(id: int) { insert counters { id: id, total: 0, product: 1 } }
         procedure add(id: int, n: bigint) { counters[id].total += n }
+        procedure grow(id: int, n: bigint) { counters[id].product *= n }
         procedure see(id: int) -> bigint { return counters[id].total }
     ";
     const MS: u64 = 1_000_000;
@@ -293,8 +307,13 @@ mod tests {
 
         /// So many calls that add to a counter are refused for it.
         fn conflict(&self, id: i64, count: u32) {
+            self.conflict_of("add", id, count);
+        }
+
+        /// So many calls of a procedure are refused for a counter.
+        fn conflict_of(&self, name: &str, id: i64, count: u32) {
             let schema = self.engine.ground().gate.read();
-            let plan = schema.plan(self.rig.procedure("add").id.0 as usize);
+            let plan = schema.plan(self.rig.procedure(name).id.0 as usize);
             self.with_record(id, |table, record| {
                 let does = plan.operations.iter().find(|operations| operations.table == table);
                 (0..count).for_each(|_| self.doppel().sample(table, record, does));
@@ -311,9 +330,12 @@ mod tests {
         /// A core adds one to the split record of this place, so often.
         fn add(&self, place: usize, count: u64) {
             let doppel = self.doppel();
-            let mut slices = doppel.slices[7].lock();
-            *slices = doppel.phase().expect("a split phase").slices();
-            (0..count).for_each(|_| slices[place].apply([(0, Datum::Int(1))].into_iter(), Seq::ZERO));
+            let phase = doppel.phase().expect("a split phase");
+            let mut slices = doppel.begin_turn(Some(phase), 7);
+            for _ in 0..count {
+                let operands = [(0, Datum::Int(1))].into_iter();
+                assert!(slices[place].apply_within_room(operands, &phase.records[place].rooms, Seq::ZERO));
+            }
         }
 
         fn is_due(&self, put_off: usize, resumed: usize, is_idle: bool, now_ns: u64) -> bool {
@@ -329,15 +351,25 @@ mod tests {
     /// Counters whose log is written through, the first of which the next phase is going to split; phases last until
     /// nothing is left to begin.
     fn contended() -> Counters {
+        contended_by("add")
+    }
+
+    /// Likewise, for the sake of calls of a procedure.
+    fn contended_by(name: &str) -> Counters {
         let policy = Policy { conflicts_min: 1, phase_ms_max: 1000, ..Policy::default() };
         let counters = Counters::on(&Rig::writing_through, policy);
-        counters.conflict(0, 1);
+        counters.conflict_of(name, 0, 1);
         counters
     }
 
     fn adds(rig: &Rig, calls: u32) -> Arc<Batch> {
+        calls_with(rig, "add", std::iter::repeat_n(1, calls as usize))
+    }
+
+    /// Calls of a procedure on counter 0, with these operands.
+    fn calls_with(rig: &Rig, name: &str, operands: impl Iterator<Item = i64>) -> Arc<Batch> {
         let mut batch = BatchBuilder::new();
-        (0..calls).for_each(|_| _ = rig.push(&mut batch, "add", &[Value::Int(0), Value::BigInt(1)], None));
+        operands.for_each(|n| _ = rig.push(&mut batch, name, &[Value::Int(0), Value::BigInt(n)], None));
         batch.build()
     }
 
@@ -466,6 +498,88 @@ mod tests {
         assert_eq!(together, [None, Some((first, last)), Some((first, last)), None]);
         rig.foundation.forget_past(last.next());
         assert_eq!(rig.foundation.seen_together(first), None);
+    }
+
+    /// Goal: readers stand before the phase wherever they stand, though its calls are durable and their order does not
+    /// matter. So nobody is told of a call before the phase has ended: who then read would miss it
+    /// (`docs/decisions/answers-wait-for-the-phase.md`).
+    #[test]
+    fn readers_stand_before_the_phase() {
+        let Counters { rig, engine } = contended();
+        let before = rig.foundation.promised();
+        let batch = adds(&rig, 3);
+        rig.engine.submit(batch.clone());
+        assert!(rig.engine.admit() && engine.protocol().holds_back(), "a split phase begins");
+        assert!(rig.engine.admit(), "the calls run");
+        let last = engine.ground().shared.sequencer.issued();
+        assert!(last == Seq(before.0 + 3) && rig.foundation.is_durable(last), "they are in the log");
+        let mut see = BatchBuilder::new();
+        rig.push(&mut see, "see", &[Value::Int(0)], None);
+        let see = see.build();
+        rig.engine.submit(see.clone());
+        assert!(rig.engine.admit() && see.is_complete(), "what only reads does not wait");
+        assert_eq!(rig.result(&see, 0), Ok(vec![Value::BigInt(0)]));
+        let stands = [
+            Standpoint::newest(&rig.foundation).seq(),
+            Standpoint::held(&rig.foundation).seq(),
+            rig.engine.stand().seq(),
+        ];
+        assert_eq!(stands, [before; 3], "queries, transactions, checkpoints");
+        assert_eq!(rig.query("see", &[Value::Int(0)]), Ok(vec![Value::BigInt(0)]));
+        assert!(engine.protocol().holds_back() && !batch.is_complete(), "who reads now would miss the calls");
+        rig.wait(&batch);
+        assert_eq!(rig.foundation.promised(), last);
+        assert_eq!(rig.query("see", &[Value::Int(0)]), Ok(vec![Value::BigInt(3)]));
+    }
+
+    /// Goal: factors of two and three split as long as no order of them can leave the column's type; the others run in
+    /// the joined phase, where those abort that would leave it, and no others.
+    #[test]
+    fn factors_split_within_the_type() {
+        for (factors, split) in [
+            (vec![2; 70], 62),
+            (vec![3; 40], 39),
+            ([vec![2; 61], vec![3, 1, -1, 2, 0, 2]].concat(), 61 + 4),
+            (vec![i64::MAX, 2, 1], 2),
+        ] {
+            let Counters { rig, engine } = contended_by("grow");
+            let batch = calls_with(&rig, "grow", factors.iter().copied());
+            rig.engine.submit(batch.clone());
+            assert!(rig.engine.admit() && engine.protocol().holds_back(), "a split phase begins");
+            while !engine.intake().is_empty() {
+                assert!(rig.engine.admit() && engine.protocol().holds_back(), "{factors:?}");
+            }
+            assert_eq!(factors.len() - engine.intake().waiting().put_off, split, "{factors:?}");
+            rig.wait(&batch);
+            let mut left = i64::MAX;
+            let (at_once, put_off): (Vec<usize>, Vec<usize>) = (0..factors.len()).partition(|place| {
+                let fits = factors[*place].abs().max(1) <= left;
+                left /= if fits { factors[*place].abs().max(1) } else { 1 };
+                fits
+            });
+            let mut product = 1i64;
+            for place in at_once.into_iter().chain(put_off) {
+                let next = product.checked_mul(factors[place]);
+                let outcome = batch.outcome(place as u32).map_err(|error| error.state());
+                assert_eq!(outcome, next.map(drop).ok_or(SqlState::OUT_OF_RANGE), "{factors:?}");
+                product = next.unwrap_or(product);
+            }
+            assert_eq!(rig.rows("counters")[0][2], Value::BigInt(product), "{factors:?}");
+        }
+    }
+
+    /// Goal: a record is split no more if most of its calls were stashed because they had no room.
+    #[test]
+    fn a_record_without_room_is_split_no_more() {
+        for (calls, is_kept) in [(62 + 124, true), (62 + 125, false)] {
+            let Counters { rig, engine } = contended_by("grow");
+            let batch = calls_with(&rig, "grow", std::iter::repeat_n(2, calls));
+            rig.run(&batch);
+            rig.wait(&batch);
+            assert!(!engine.protocol().holds_back());
+            let waiting = Waiting::default();
+            assert_eq!(engine.protocol().is_phase_due(&waiting, BEGIN_NS), is_kept, "{calls} calls");
+        }
     }
 
     /// Goal: a record stays split if a phase has applied enough to it, and stashed little for its sake.

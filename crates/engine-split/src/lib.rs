@@ -20,6 +20,7 @@
 //! | [`sample`] | conflict sampling, and the decision what to split |
 //! | [`phase`] | a split phase: its records, and their reconciliation |
 //! | [`slice`] | what a core has done to the split records |
+//! | [`room`] | how far cores may go, so that no order of what they do leaves a column's range |
 //! | [`control`] | what a call does in a phase |
 //!
 //! **What to split** is decided by how many of the calls conflict ([`sample`]): where conflicts are rare, splitting
@@ -39,9 +40,10 @@
 //! that are raised. What the program then writes is the operand: `0 + e`, `1 * e`. No other code is needed, and none
 //! per operation.
 //!
-//! **Outcomes stay true.** `x + e` may leave the column's range where `0 + e` does not. So each core has a
-//! share of the room there is on either side of the record's value, and a call that would exceed its core's
-//! share is stashed; so is one that aborts after it has met a stand-in, or writes one column twice.
+//! **Outcomes stay true.** `x + e` may leave the column's range where `0 + e` does not. So a core takes what it needs
+//! of the room that there is on either side of the record's value, or above it for a product ([`room`]), and a call
+//! for which too little is left is stashed; so is one that aborts after it has met a stand-in, or writes one column
+//! twice.
 //!
 //! **The order.** A call of a split phase gets its seq like any other; those that touch nothing but split records
 //! commute with all that run beside them, so a turn logs them together. Nobody reads a split value before all that
@@ -54,8 +56,7 @@
 //! **When the log fails** in the midst of a split phase, slices hold what it has not taken. So the phase ends unseen:
 //! nothing of it is reconciled, `promised` stays where it was, and all who wait for a call of it are told why.
 //!
-//! Of a product, a core's share is a factor. Of two puts that are as high, the log's first stays, so calls that put
-//! take a place of their own at once.
+//! Of two puts that are as high, the log's first stays, so calls that put take a place of their own at once.
 //!
 //! **Reads.** Whoever is told of a call of a phase is told when it has ended. So a call that only reads comes before
 //! the phase: it reads where snapshots do, and is not stashed.
@@ -67,6 +68,7 @@ pub mod control;
 pub mod doppel;
 pub mod phase;
 mod protocol;
+pub mod room;
 pub mod sample;
 pub mod slice;
 

@@ -3,6 +3,7 @@
 //! While a record is split its word says so ([`word::split`]), so nobody can lock it or validate it, and its
 //! newest version stays what it was. A phase begins and ends while no call runs, under the engine's gate.
 
+use crate::room::Room;
 use crate::sample::{Candidate, Name};
 use crate::slice::{Slice, SplitColumn, datum};
 use fabius_engine::eager::optimistic::word;
@@ -25,6 +26,8 @@ pub struct SplitRecord {
     pub name: Name,
     /// The record's split columns, in their order.
     pub split: Vec<SplitColumn>,
+    /// How far all cores together may move each of them.
+    pub rooms: Vec<Room>,
     columns: ColumnMask,
     before: Vec<Value>,
     table: Arc<Table>,
@@ -47,7 +50,7 @@ impl Drop for SplitRecord {
 
 impl SplitRecord {
     /// Splits a record, unless it is not there any more or a column cannot be split.
-    fn new(candidate: &Candidate, place: usize, cores: i128, schema: &Schema) -> Option<SplitRecord> {
+    fn new(candidate: &Candidate, place: usize, schema: &Schema) -> Option<SplitRecord> {
         let table = schema.definitions.table(candidate.name.table);
         let guard = crossbeam_epoch::pin();
         let mut key = Key::new();
@@ -65,7 +68,7 @@ impl SplitRecord {
         }
         let mut columns = candidate.operations.clone();
         columns.sort_unstable_by_key(|(column, _)| *column);
-        let mut split = Vec::new();
+        let (mut split, mut rooms) = (Vec::new(), Vec::new());
         let mut before = Vec::new();
         for (column, operation) in columns {
             let at = usize::from(column.0);
@@ -73,18 +76,20 @@ impl SplitRecord {
             before.push(row[at].to_value(data_type));
             if let Operation::Put(_) = operation {
                 // Nobody looks at it.
-                split.push(SplitColumn { column, data_type, operation, identity: 0, room: 0 });
+                split.push(SplitColumn { column, data_type, operation, identity: 0 });
+                rooms.push(Room::new(0));
                 continue;
             }
             let (low, high) = data_type.number_range()?;
             let value = row[at].exact();
             let (identity, room) = match operation {
-                Operation::Multiply => (1, factor(high / value.abs().max(1), cores)),
+                Operation::Multiply => (1, high / value.abs().max(1)),
                 Operation::Max | Operation::Order(_) => (low, 0),
                 Operation::Min => (high, 0),
-                _ => (0, high.saturating_sub(value).min(value.saturating_sub(low)) / cores),
+                _ => (0, high.saturating_sub(value).min(value.saturating_sub(low))),
             };
-            split.push(SplitColumn { column, data_type, operation, identity, room });
+            split.push(SplitColumn { column, data_type, operation, identity });
+            rooms.push(Room::new(room));
             row[at] = datum(identity, data_type);
         }
         let contents = whole(head.seq(), ColumnMask::first(row.len()), &row);
@@ -96,6 +101,7 @@ impl SplitRecord {
             name: candidate.name.clone(),
             columns: split.iter().map(|split| split.column).collect(),
             split,
+            rooms,
             before,
             table: table.clone(),
             record: record.owner(),
@@ -161,24 +167,6 @@ impl SplitRecord {
     }
 }
 
-/// The largest factor that so many cores can multiply by, one after the other, within `most`; 0 if even 1 is more, as
-/// for the lowest number of a type, whose absolute value is not in it.
-fn factor(most: i128, cores: i128) -> i128 {
-    if most < 1 {
-        return 0;
-    }
-    let power = |factor: i128| (0..cores).try_fold(1i128, |product, _| product.checked_mul(factor));
-    let (mut low, mut high) = (1, most);
-    while low < high {
-        let middle = low + (high - low + 1) / 2;
-        match power(middle).is_some_and(|product| product <= most) {
-            true => low = middle,
-            false => high = middle - 1,
-        }
-    }
-    low
-}
-
 fn whole<'r, 'a>(seq: Seq, columns: ColumnMask, values: &'r [Datum<'a>]) -> Contents<'r, 'a> {
     Contents {
         seq,
@@ -199,11 +187,11 @@ pub struct SplitPhase {
 }
 
 impl SplitPhase {
-    /// Splits records for so many cores; `None` if there is none to split. No call runs.
-    pub fn begin(candidates: &[Candidate], cores: usize, schema: &Schema) -> Option<SplitPhase> {
+    /// Splits records; `None` if there is none to split. No call runs.
+    pub fn begin(candidates: &[Candidate], schema: &Schema) -> Option<SplitPhase> {
         let mut records = Vec::new();
         for candidate in candidates.iter().take(RECORDS_MAX) {
-            records.extend(SplitRecord::new(candidate, records.len(), cores as i128, schema));
+            records.extend(SplitRecord::new(candidate, records.len(), schema));
         }
         let merged = records.iter().map(|record| Mutex::new(record.slice())).collect();
         (!records.is_empty()).then_some(SplitPhase { records, merged })
@@ -237,25 +225,5 @@ impl SplitPhase {
         ended.iter().for_each(|(record, done)| record.reconcile(done, seq, collected, &mut retired));
         retired.hand_over(&guard);
         ended
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Goal: what cores multiply by stays within the room, of which the lowest number of a type has none, even for 1.
-    #[test]
-    fn factors_stay_within_their_room() {
-        for most in 0..200i128 {
-            for cores in 1..4 {
-                let largest = factor(most, cores);
-                assert!(
-                    largest.pow(cores as u32) <= most && most < (largest + 1).pow(cores as u32),
-                    "{most}"
-                );
-            }
-        }
-        assert_eq!(factor(i64::MAX.into(), 2), 3_037_000_499);
     }
 }

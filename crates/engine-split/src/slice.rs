@@ -3,6 +3,7 @@
 //! Each operation can be summarised: however many were applied, one value per column stands for all. What is put in
 //! an order is summarised by the put that came out on top: the highest, and of equal ones the first.
 
+use crate::room::Room;
 use fabius_program::slice::operation::Operation;
 use fabius_value::{ColumnId, DataType, Datum, Seq, Value};
 
@@ -17,9 +18,6 @@ pub struct SplitColumn {
     pub operation: Operation,
     /// What changes nothing: the column's value in the stand-in. Zero for columns that are put.
     pub identity: i128,
-    /// How much one core may do in all: add and take away, or multiply by. Then no order of the operations of all
-    /// cores leaves the column's range.
-    pub room: i128,
 }
 
 /// The operations of one core on one column, summarised.
@@ -29,6 +27,8 @@ pub struct Summary {
     value: i128,
     /// The sum of the sizes of all operands added, or the product of those multiplied by.
     moved: i128,
+    /// How far the core may go with that: what it has of the column's [`Room`].
+    share: i128,
     /// When what is on top was put, of a column that gives an order.
     at: Option<Seq>,
     /// What was put, of a column that is put.
@@ -39,30 +39,42 @@ impl Summary {
     /// Nothing done yet.
     pub fn new(column: SplitColumn) -> Summary {
         let moved = i128::from(column.operation == Operation::Multiply);
-        Summary { column, value: column.identity, moved, at: None, put: Value::Null }
+        Summary { column, value: column.identity, moved, share: 0, at: None, put: Value::Null }
     }
 
-    /// What `moved` is with an operand; `None` if there is no room for that.
+    /// What `moved` is with an operand; `None` if that is more than any room.
     #[inline]
     fn moved_by(&self, operand: Datum<'_>) -> Option<i128> {
-        let moved = match self.column.operation {
-            Operation::Add => operand.exact().checked_abs()?.checked_add(self.moved)?,
-            Operation::Multiply => operand.exact().checked_abs()?.max(1).checked_mul(self.moved)?,
-            Operation::Max | Operation::Min | Operation::Order(_) | Operation::Put(_) => return Some(0),
-        };
-        (moved <= self.column.room).then_some(moved)
+        match self.column.operation {
+            Operation::Add => operand.exact().checked_abs()?.checked_add(self.moved),
+            Operation::Multiply => operand.exact().checked_abs()?.max(1).checked_mul(self.moved),
+            Operation::Max | Operation::Min | Operation::Order(_) | Operation::Put(_) => Some(0),
+        }
     }
 
-    /// Whether there is room for an operand.
+    /// Sees to it that the core's share has room for an operand; whether it has.
     #[inline]
-    pub fn has_room(&self, operand: Datum<'_>) -> bool {
-        self.moved_by(operand).is_some()
+    pub fn makes_room(&mut self, operand: Datum<'_>, room: &Room) -> bool {
+        let Some(moved) = self.moved_by(operand) else { return false };
+        moved <= self.share || self.extends(moved, room)
+    }
+
+    /// Takes more of the room, so that the share is as much as is needed.
+    #[cold]
+    fn extends(&mut self, needed: i128, room: &Room) -> bool {
+        let extended = match self.column.operation {
+            Operation::Multiply => room.extend_product(self.share, needed),
+            _ => room.extend_sum(self.share, needed),
+        };
+        self.share = extended.unwrap_or(self.share);
+        extended.is_some()
     }
 
     /// Applies an operand that there is room for.
     #[inline]
     fn apply(&mut self, operand: Datum<'_>) {
         self.moved = self.moved_by(operand).expect("there is room");
+        assert!(self.moved <= self.share, "there is room");
         self.value = combine(self.column.operation, self.value, operand.exact());
     }
 
@@ -109,10 +121,15 @@ impl Slice {
         Slice { columns: columns.map(Summary::new).collect(), applied: 0, stashed: 0 }
     }
 
-    /// Whether there is room for operands, by the places of their columns.
+    /// Sees to it that there is room for operands, by the places of their columns, which have this room; whether
+    /// there is.
     #[inline]
-    pub fn has_room<'a>(&self, mut operands: impl Iterator<Item = (usize, Datum<'a>)>) -> bool {
-        operands.all(|(place, operand)| self.columns[place].has_room(operand))
+    pub fn makes_room<'a>(
+        &mut self,
+        mut operands: impl Iterator<Item = (usize, Datum<'a>)>,
+        rooms: &[Room],
+    ) -> bool {
+        operands.all(|(place, operand)| self.columns[place].makes_room(operand, &rooms[place]))
     }
 
     /// As [`Slice::apply`] if there is room; whether there is.
@@ -120,9 +137,10 @@ impl Slice {
     pub fn apply_within_room<'a>(
         &mut self,
         operands: impl Iterator<Item = (usize, Datum<'a>)> + Clone,
+        rooms: &[Room],
         at: Seq,
     ) -> bool {
-        let has_room = self.has_room(operands.clone());
+        let has_room = self.makes_room(operands.clone(), rooms);
         if has_room {
             self.apply(operands, at);
         }
@@ -217,51 +235,102 @@ mod tests {
     use super::*;
     use fabius_value::ColumnMask;
 
-    fn column(operation: Operation, identity: i128, room: i128) -> SplitColumn {
-        SplitColumn { column: ColumnId(0), data_type: DataType::BigInt, operation, identity, room }
+    fn column(operation: Operation, identity: i128) -> SplitColumn {
+        SplitColumn { column: ColumnId(0), data_type: DataType::BigInt, operation, identity }
     }
 
     #[test]
     fn sums_stop_where_the_room_ends() {
-        let mut one = Summary::new(column(Operation::Add, 0, 10));
+        let (mut one, room) = (Summary::new(column(Operation::Add, 0)), Room::new(10));
         for operand in [4, -3] {
-            assert!(one.has_room(Datum::Int(operand)));
+            assert!(one.makes_room(Datum::Int(operand), &room));
             one.apply(Datum::Int(operand));
         }
-        assert!(one.has_room(Datum::Int(3)) && !one.has_room(Datum::Int(-4)));
+        assert!(!one.makes_room(Datum::Int(-4), &room) && one.makes_room(Datum::Int(3), &room));
         assert_eq!(one.applied_to(100), 101);
     }
 
     #[test]
     fn what_was_merged_still_takes_room() {
-        let sums = || Slice::new([column(Operation::Add, 0, 10)].into_iter());
-        let (mut own, mut all) = (sums(), sums());
+        let sums = || Slice::new([column(Operation::Add, 0)].into_iter());
+        let (mut own, mut all, rooms) = (sums(), sums(), [Room::new(10)]);
         for operand in [6, 4] {
-            own.apply([(0, Datum::Int(operand))].into_iter(), Seq::ZERO);
+            assert!(own.apply_within_room([(0, Datum::Int(operand))].into_iter(), &rooms, Seq::ZERO));
             all.merge(&own);
             own.restart();
         }
         assert_eq!((own.applied, all.applied), (0, 2));
         assert_eq!(all.applied_to(&[Value::BigInt(100)]), [Value::BigInt(110)]);
-        assert!(!own.columns[0].has_room(Datum::Int(1)));
+        assert!(!own.columns[0].makes_room(Datum::Int(1), &rooms[0]));
     }
 
     #[test]
     fn products_stop_where_the_room_ends() {
-        let mut one = Summary::new(column(Operation::Multiply, 1, 12));
+        let (mut one, room) = (Summary::new(column(Operation::Multiply, 1)), Room::new(12));
         for operand in [-3, 1, 4] {
-            assert!(one.has_room(Datum::Int(operand)));
+            assert!(one.makes_room(Datum::Int(operand), &room));
             one.apply(Datum::Int(operand));
         }
-        assert!(!one.has_room(Datum::Int(2)) && one.has_room(Datum::Int(0)));
+        assert!(!one.makes_room(Datum::Int(2), &room) && one.makes_room(Datum::Int(0), &room));
         assert_eq!(one.applied_to(5), -60);
         one.apply(Datum::Int(0));
         assert_eq!(one.applied_to(5), 0);
     }
 
+    /// Multiplies by a factor, on each of so many cores in turn, until one has no room; gives how often, and the
+    /// value that began with 1.
+    fn multiply_in_turn(cores: usize, factor: i64, whole: i128) -> (u32, i128) {
+        let room = Room::new(whole);
+        let mut summaries = vec![Summary::new(column(Operation::Multiply, 1)); cores];
+        let mut times = 0;
+        while summaries[times as usize % cores].makes_room(Datum::Int(factor), &room) {
+            summaries[times as usize % cores].apply(Datum::Int(factor));
+            times += 1;
+        }
+        assert!(summaries.iter_mut().all(|summary| !summary.makes_room(Datum::Int(factor), &room)));
+        (times, summaries.iter().fold(1, |value, summary| summary.applied_to(value)))
+    }
+
+    /// Goal: how many factors split depends on the room alone, not on how many cores multiply, and goes as far as the
+    /// type does; a factor that could leave it does not split on any core.
+    #[test]
+    fn factors_split_on_any_number_of_cores() {
+        let largest = i128::from(i64::MAX);
+        for cores in [1, 2, 8, 64, 255] {
+            assert_eq!(multiply_in_turn(cores, 2, largest), (62, 1 << 62), "{cores} cores");
+            assert_eq!(multiply_in_turn(cores, -2, largest), (62, 1 << 62), "{cores} cores");
+            assert_eq!(multiply_in_turn(cores, 3, largest), (39, 3i128.pow(39)), "{cores} cores");
+            assert_eq!(multiply_in_turn(cores, 2, 1), (0, 1), "{cores} cores, and the value is the largest");
+            assert_eq!(multiply_in_turn(cores, 1, 0), (0, 1), "{cores} cores, and the value is the lowest");
+        }
+    }
+
+    /// Goal: on all cores together sums go as far as the type does, but for what others have taken to be ready.
+    #[test]
+    fn sums_split_on_any_number_of_cores() {
+        for cores in [2, 8, 64, 255] {
+            let room = Room::new(32_767);
+            let mut summaries = vec![Summary::new(column(Operation::Add, 0)); cores];
+            let mut in_vain = 0;
+            for core in (0..cores).cycle() {
+                let summary = &mut summaries[core];
+                let has_room = summary.makes_room(Datum::Int(10), &room);
+                in_vain = if has_room { 0 } else { in_vain + 1 };
+                if has_room {
+                    summary.apply(Datum::Int(10));
+                }
+                if in_vain == cores {
+                    break;
+                }
+            }
+            let sum = summaries.iter().fold(0, |sum, summary| summary.applied_to(sum));
+            assert!(sum <= 32_767 && sum > 32_767 - 10 * (cores as i128 + 1), "{sum} on {cores} cores");
+        }
+    }
+
     #[test]
     fn extremes_keep_the_furthest() {
-        let mut summary = Summary::new(column(Operation::Max, i64::MIN.into(), 0));
+        let mut summary = Summary::new(column(Operation::Max, i64::MIN.into()));
         assert_eq!(summary.applied_to(5), 5);
         [3, 9, 7].iter().for_each(|operand| summary.apply(Datum::Int(*operand)));
         assert_eq!((summary.applied_to(5), summary.applied_to(50)), (9, 50));
@@ -271,11 +340,11 @@ mod tests {
     fn of_puts_the_highest_stays_and_of_equal_ones_the_first() {
         let order = Operation::Order(ColumnMask::first(2));
         let columns = [
-            column(order, i64::MIN.into(), 0),
+            column(order, i64::MIN.into()),
             SplitColumn {
                 column: ColumnId(1),
                 data_type: DataType::TEXT,
-                ..column(Operation::Put(ColumnId(0)), 0, 0)
+                ..column(Operation::Put(ColumnId(0)), 0)
             },
         ];
         let put = |slice: &mut Slice, order: i64, text: &'static str, at: u64| {

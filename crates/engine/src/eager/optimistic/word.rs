@@ -24,14 +24,17 @@ const UNDER_WAY_MASK: u64 = 0xffff << 8;
 const MADE: u64 = 1 << 24;
 const SPLIT: u64 = 1 << 63;
 
+/// Calls that run at one time, at most: each has a slot, and words have eight bits for the slot of an owner.
+pub const SLOTS_MAX: usize = OWNER as usize;
+
 /// Who holds a word: the slot of a running call, plus 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner(u64);
 
 impl Owner {
-    /// The call in a slot, at most 254.
+    /// The call in a slot, below [`SLOTS_MAX`].
     pub fn of_slot(slot: usize) -> Owner {
-        assert!(slot < OWNER as usize, "an owner has 8 bits");
+        assert!(slot < SLOTS_MAX, "an owner has 8 bits");
         Owner(slot as u64 + 1)
     }
 }
