@@ -266,6 +266,10 @@ mod tests {
         procedure open(id: int) { insert counters { id: id, total: 0, product: 1 } }
         procedure add(id: int, n: bigint) { counters[id].total += n }
         procedure grow(id: int, n: bigint) { counters[id].product *= n }
+        procedure grow_and_count(id: int, n: bigint) {
+            counters[id].product *= n
+            counters[1].total += 1
+        }
         procedure see(id: int) -> bigint { return counters[id].total }
     ";
     const MS: u64 = 1_000_000;
@@ -571,14 +575,23 @@ mod tests {
     /// Goal: a record is split no more if most of its calls were stashed because they had no room.
     #[test]
     fn a_record_without_room_is_split_no_more() {
-        for (calls, is_kept) in [(62 + 124, true), (62 + 125, false)] {
-            let Counters { rig, engine } = contended_by("grow");
-            let batch = calls_with(&rig, "grow", std::iter::repeat_n(2, calls));
+        for (name, calls, is_kept) in [
+            ("grow", 62 + 124, true),
+            ("grow", 62 + 125, false),
+            ("grow_and_count", 62 + 124, true),
+            ("grow_and_count", 62 + 125, false),
+        ] {
+            let Counters { rig, engine } = contended_by(name);
+            let batch = calls_with(&rig, name, std::iter::repeat_n(2, calls));
             rig.run(&batch);
             rig.wait(&batch);
             assert!(!engine.protocol().holds_back());
             let waiting = Waiting::default();
-            assert_eq!(engine.protocol().is_phase_due(&waiting, BEGIN_NS), is_kept, "{calls} calls");
+            assert_eq!(
+                engine.protocol().is_phase_due(&waiting, BEGIN_NS),
+                is_kept,
+                "{calls} calls of {name}"
+            );
         }
     }
 

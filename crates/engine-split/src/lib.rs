@@ -50,8 +50,9 @@
 //! was done to it is reconciled, so any order of the operations is as good as the log's. What is held back is
 //! `promised`: it moves over a split phase's calls when they are reconciled, and only then are their callers told. So
 //! a snapshot never shows a part of a phase, a call that was promised before another was submitted comes first, and
-//! replay gives the same rows. This is the simplest correct choice; its price is that a call waits for the end of its
-//! phase. So a phase ends after 10 ms, and when no calls are left to begin.
+//! replay gives the same rows. The price is that a call waits for the end of its phase; to be told before is not sound
+//! here (`docs/decisions/answers-wait-for-the-phase.md`). So a phase ends after 10 ms, and when no calls are left to
+//! begin.
 //!
 //! **When the log fails** in the midst of a split phase, slices hold what it has not taken. So the phase ends unseen:
 //! nothing of it is reconciled, `promised` stays where it was, and all who wait for a call of it are told why.
