@@ -40,7 +40,8 @@ pub struct Optimistic<'a> {
 }
 
 impl<'a> Optimistic<'a> {
-    /// The control of the thread with this number, below [`word::SLOTS_MAX`]. A call that was refused so often runs alone.
+    /// The control of the thread with this number, below [`word::SLOTS_MAX`].
+    /// A call that was refused so often runs alone.
     pub fn new(number: usize, attempts_max: u32) -> Optimistic<'a> {
         Optimistic {
             owner: Owner::of_slot(number),
