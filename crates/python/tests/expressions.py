@@ -16,8 +16,6 @@ class Expressions:
         #: Lists that are the caller's.
         self.given = {"numbers"}
         self.names = 0
-        #: Loops over rows of ``line`` that are around: of a statement, or of the table.
-        self.loops = []
 
     def fresh(self, letter):
         self.names += 1

@@ -4,9 +4,37 @@ import decimal
 import unittest
 
 from shop import Agreeing
+from writer import LINES, MORE, STATEMENTS
 
 #: A function, and calls of it.
 CASES = [
+    # A loop over rows is over what is there when it begins, whatever its turns change.
+    (
+        "def f(a: int) -> int:\n    count = 0\n    for row in db.line.where(n=a):\n        a = 2\n        count += 1\n"
+        "    return count\n",
+        [(1,)],
+    ),
+    (
+        f"def f(a: int) -> int:\n    count = 0\n    for row in db.execute({LINES!r}, (a,)):\n        a = -100\n"
+        "        count += 1\n    return count\n",
+        [(1,)],
+    ),
+    (
+        f"def f(a: int) -> int:\n    total = 0\n    for row in db.execute({LINES!r}, (a,)):\n"
+        "        db.line[1, 2].many += 50\n        total += row.many\n    return total\n",
+        [(-5,)],
+    ),
+    (
+        f"def f(a: int) -> int:\n    total = 0\n    for row in db.line:\n"
+        f"        n = db.execute({MORE!r}, (a,)).rowcount\n"
+        "        total += n * row.many\n    return total\n",
+        [(2,)],
+    ),
+    (
+        f"def f(a: int) -> int:\n    for row in db.execute({LINES!r}, (a,)):\n"
+        "        db.line.insert(cart=3, n=row.n, many=1)\n    return a\n",
+        [(1,)],
+    ),
     # What stands in a loop's `else`.
     (
         "def f(a: int) -> int:\n    r = 0\n    for i in range(3):\n        for j in range(2):\n            r += 1\n"
@@ -145,6 +173,8 @@ CASES = [
 
 
 class Corners(Agreeing):
+    STATEMENTS = STATEMENTS
+
     def test_all(self):
         for source, calls in CASES:
             self.begin_again()

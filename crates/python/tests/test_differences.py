@@ -9,40 +9,10 @@ import unittest
 from fabius.compilation import CompilationError
 
 from shop import Agreeing
-from writer import LINES, MORE, STATEMENTS
+from writer import STATEMENTS
 
 #: A function, and calls of it.
 CASES = [
-    # A loop over rows asks again with what a name of its condition has become.
-    (
-        "def f(a: int) -> int:\n    count = 0\n    for row in db.line.where(n=a):\n        a = 2\n        count += 1\n"
-        "    return count\n",
-        [(1,)],
-    ),
-    (
-        f"def f(a: int) -> int:\n    count = 0\n    for row in db.execute({LINES!r}, (a,)):\n        a = -100\n"
-        "        count += 1\n    return count\n",
-        [(1,)],
-    ),
-    # Rows that a loop comes to are as something else has written them meanwhile: rows by their keys in a loop over a
-    # statement, a statement in a loop over a table.
-    (
-        f"def f(a: int) -> int:\n    total = 0\n    for row in db.execute({LINES!r}, (a,)):\n"
-        "        db.line[1, 2].many += 50\n        total += row.many\n    return total\n",
-        [(-5,)],
-    ),
-    (
-        f"def f(a: int) -> int:\n    total = 0\n    for row in db.line:\n"
-        f"        n = db.execute({MORE!r}, (a,)).rowcount\n"
-        "        total += n * row.many\n    return total\n",
-        [(2,)],
-    ),
-    # A row that is inserted where a loop is over a statement ends each call, with 42P13.
-    (
-        f"def f(a: int) -> int:\n    for row in db.execute({LINES!r}, (a,)):\n"
-        "        db.line.insert(cart=3, n=row.n, many=1)\n    return a\n",
-        [(1,)],
-    ),
     # What stands for an empty list is computed only where it is empty.
     ("def f(numbers: list[int]) -> int:\n    return max(numbers, default=numbers[5])\n", [([1],)]),
     # A key that does not fit into its column.

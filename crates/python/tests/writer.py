@@ -147,30 +147,15 @@ class Writer(Expressions):
 
     def targets(self):
         """What may be assigned: no key, and not what a statement of SQL gave."""
-        fixed = (".n", ".many") if self.avoids_in("statement") else (".n",)
         return [
             name
             for name in self.ints
-            if name != "LIMIT" and name[0] != "q" and name.replace(".", "").isalnum() and not name.endswith(fixed)
+            if name != "LIMIT" and name[0] != "q" and name.replace(".", "").isalnum() and not name.endswith(".n")
         ]
 
-    def avoids_in(self, loop):
-        """Whether something is left out because such a loop is around."""
-        return self.avoids and loop in self.loops
-
-    def kept(self, indent, value):
-        """A value that stays what it is while a loop goes on: what is done before, and the value."""
-        if not self.avoids:
-            return "", value
-        name = self.fresh("z")
-        return f"{indent}{name} = {value}\n", name
-
-    def body_of(self, loop, depth):
-        """The body of a loop over rows of ``line``."""
-        self.loops.append(loop)
-        body = self.block(depth + 1, self.chance.randint(1, 2))
-        self.loops.pop()
-        return body
+    def body_of(self, depth):
+        """The body of a loop over rows."""
+        return self.block(depth + 1, self.chance.randint(1, 2))
 
     def forget(self, before):
         for names, kept in zip(self.known(), before):
@@ -339,8 +324,6 @@ class Writer(Expressions):
 
     def write_insert(self, depth, indent):
         """A new row, mostly where there is none."""
-        if self.avoids_in("statement"):
-            return self.write_plain(depth, indent)
         chance = self.chance
         number = self.fresh("k")
         item = f", item={chance.choice(['1', '3', '9', 'None', 'a'])}" if chance.random() < 0.7 else ""
@@ -361,25 +344,18 @@ class Writer(Expressions):
         line = f"db.line.upsert(cart=1, n={self.int(0)} % 4, many={self.int(1)})"
         plain = f"db.plain.upsert(id={self.int(0)} % 3, a={self.int(1)} % 50, b={self.int(0)}, c={self.text(0)})"
         if self.chance.random() < 0.5:
-            return f"{indent}{plain if self.avoids_in('statement') else self.chance.choice([line, plain])}\n"
-        if not self.avoids_in("statement") and self.chance.random() < 0.5:
-            made, column = line, "many"
-        else:
-            made, column = plain, "a"
+            return f"{indent}{self.chance.choice([line, plain])}\n"
+        made, column = self.chance.choice([(line, "many"), (plain, "a")])
         self.ints.append(f"{name}.{column}")
         return f"{indent}{name} = {made}\n"
 
     def write_line(self, depth, indent):
         """A row of the table that loops go through, by its key."""
-        if self.avoids_in("statement"):
-            return self.write_plain(depth, indent)
         number = self.chance.randint(1, 3)
         change = self.chance.choice(["+= 1", f"= {self.int(1)}", f"-= {self.int(0)}"])
         return f"{indent}if (1, {number}) in db.line:\n{indent}    db.line[1, {number}].many {change}\n"
 
     def write_delete(self, depth, indent):
-        if self.avoids_in("statement"):
-            return self.write_plain(depth, indent)
         chance = self.chance
         number, name = chance.randint(1, 3), self.fresh("r")
         return indent + chance.choice(
@@ -422,14 +398,14 @@ class Writer(Expressions):
 
     def write_rows(self, depth, indent):
         name = self.fresh("r")
-        head, value = self.kept(indent, self.int(1))
+        value = self.int(1)
         conditions = [f"cart={value}", f"many={value}", f"cart=1, n={value}", "item=None"]
         over = self.chance.choice(["db.line", f"db.line.where({self.chance.choice(conditions)})"])
         before = [names[:] for names in self.known()]
         self.ints += [f"{name}.many", f"{name}.many", f"({name}.item if {name}.item is not None else 0)"]
-        body = self.body_of("table", depth)
+        body = self.body_of(depth)
         self.forget(before)
-        return f"{head}{indent}for {name} in {over}:\n{body}"
+        return f"{indent}for {name} in {over}:\n{body}"
 
     def write_items(self, depth, indent):
         """Rows of the table that `row` is of."""
@@ -443,8 +419,7 @@ class Writer(Expressions):
                 ("item", chance.choice(["a", self.int(0)])),
             ]
         )
-        head, value = self.kept(indent, given) if given != "None" else ("", given)
-        over = chance.choice(["db.stock", f"db.stock.where({column}={value})"])
+        over = chance.choice(["db.stock", f"db.stock.where({column}={given})"])
         before = [names[:] for names in self.known()]
         self.ints.append(f"{name}.qty")
         self.decimals.append(f"{name}.price")
@@ -457,7 +432,7 @@ class Writer(Expressions):
         line = f"{indent}    {chance.choice(lines)}\n"
         body = self.block(depth + 1, chance.randint(1, 2))
         self.forget(before)
-        return f"{head}{indent}for {name} in {over}:\n{line}{body}"
+        return f"{indent}for {name} in {over}:\n{line}{body}"
 
     # Statements of SQL.
 
@@ -465,9 +440,8 @@ class Writer(Expressions):
         name = self.fresh("i")
         count, every = f"db.execute({COUNT!r}, ({self.int(1)},)).scalar()", f"db.execute({ALL!r}).scalar()"
         more = f"db.execute({MORE!r}, ({self.int(0)} % 5,)).rowcount"
-        forms = [count, every] if self.avoids_in("table") else [count, every, more]
         self.ints.append(name)
-        return f"{indent}{name} = {self.chance.choice(forms)}\n"
+        return f"{indent}{name} = {self.chance.choice([count, every, more])}\n"
 
     def write_found(self, depth, indent):
         name = self.fresh("q")
@@ -479,11 +453,11 @@ class Writer(Expressions):
     def write_lines(self, depth, indent):
         name = self.fresh("q")
         before = self.ints[:]
-        head, least = self.kept(indent, self.int(1))
+        least = self.int(1)
         self.ints += [f"{name}.n", f"{name}.many"]
-        body = self.body_of("statement", depth)
+        body = self.body_of(depth)
         self.ints[:] = before
-        return f"{head}{indent}for {name} in db.execute({LINES!r}, ({least},)):\n{body}"
+        return f"{indent}for {name} in db.execute({LINES!r}, ({least},)):\n{body}"
 
     def write_call(self, depth, indent):
         name = self.fresh("i")

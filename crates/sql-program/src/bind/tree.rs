@@ -125,6 +125,11 @@ pub(crate) fn call(function: &str, arguments: Vec<Expression>) -> Expression {
     expression(ExpressionKind::Call { function: name(function), distinct: false, arguments })
 }
 
+/// A float as `real` holds it.
+pub(crate) fn single(number: Expression) -> Expression {
+    call("round_single", vec![number])
+}
+
 /// `row`, a loop's.
 pub(crate) fn loop_row(row: &str) -> RowReference {
     RowReference { name: name(row), key: None, span: Span::default() }

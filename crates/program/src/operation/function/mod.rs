@@ -225,7 +225,9 @@ impl FunctionOperation {
             (Op::Fixed(Function::AddMonths), [Datum::Int(micros), Datum::Int(months)]) => {
                 Datum::Int(calendar::moved(*micros, *months, 0, 0).ok_or_else(moment::overflow)?)
             }
-            (Op::Fixed(Function::RoundSingle), [Datum::Double(v)]) => Datum::Double(number::round_single(*v)?),
+            (Op::Fixed(Function::RoundSingle), [Datum::Double(v)]) => {
+                Datum::Double(number::round_single(*v)?)
+            }
             (Op::Fixed(Function::RoundMicros), [Datum::Int(micros), Datum::Int(digits)]) => {
                 Datum::Int(calendar::rounded_micros(*micros, moment::second_digits(*digits)))
             }
