@@ -576,6 +576,24 @@ pub enum Function {
     RoundMoment,
     /// `make_date(year, month, day)`; negative years are before Christ.
     MakeDate,
+    /// `python_power(base, exponent)`: of integers, exact.
+    PythonPower,
+    /// `python_shift(value, count)`: to the left, exact.
+    PythonShift,
+    /// `python_moved(timestamp, microseconds)`: in the years 1 to 9999.
+    PythonMoved,
+    /// `python_round(double, digits)`: by its true value; of two that are as near the even one.
+    PythonRound,
+    /// `python_text(double)`: the fewest digits that tell it apart.
+    PythonText,
+    /// `python_format_int(bigint, format)`.
+    PythonFormatInt,
+    /// `python_format_double(double, format)`.
+    PythonFormatDouble,
+    /// `python_format_decimal(digits, format)`.
+    PythonFormatDecimal,
+    /// `python_format_text(text, format)`.
+    PythonFormatText,
 }
 
 /// Where a number without digits after the point lies from the one it stands for.

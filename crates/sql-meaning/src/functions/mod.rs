@@ -23,6 +23,7 @@
 //! | [`regular_expression`] | patterns: `~`, `LIKE`, `SIMILAR TO` |
 //! | [`resolution`] | which of several functions is called |
 //! | [`privilege`] | about roles and what they may do |
+//! | `python` | what functions of Python are lowered onto |
 //! | [`session`] | about the session and its locks |
 //! | [`text`] | of text and bytes |
 
@@ -42,6 +43,7 @@ pub mod number_pattern;
 pub mod operator;
 pub mod over_window;
 pub mod privilege;
+mod python;
 mod regexp;
 pub mod regular_expression;
 pub mod resolution;
@@ -228,6 +230,7 @@ pub static FUNCTIONS: LazyLock<HashMap<String, Vec<Definition>>> = LazyLock::new
         moment::operators(),
         number::definitions(),
         number_pattern::definitions(),
+        python::definitions(),
         regexp::definitions(),
         cluster::definitions(),
         privilege::definitions(),

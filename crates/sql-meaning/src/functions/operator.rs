@@ -149,20 +149,25 @@ fn bits() -> Vec<Definition> {
         all.extend([
             define(&format!("&({of}, {of}) {of}"), |a, _| {
                 Ok(like(&a[0], integer_at(a, 0) & integer_at(a, 1)))
-            }),
+            })
+            .in_programs("bitand"),
             define(&format!("|({of}, {of}) {of}"), |a, _| {
                 Ok(like(&a[0], integer_at(a, 0) | integer_at(a, 1)))
-            }),
+            })
+            .in_programs("bitor"),
             define(&format!("#({of}, {of}) {of}"), |a, _| {
                 Ok(like(&a[0], integer_at(a, 0) ^ integer_at(a, 1)))
-            }),
-            define(&format!("~({of}) {of}"), |a, _| Ok(like(&a[0], !integer_at(a, 0)))),
+            })
+            .in_programs("bitxor"),
+            define(&format!("~({of}) {of}"), |a, _| Ok(like(&a[0], !integer_at(a, 0)))).in_programs("bitnot"),
             define(&format!("<<({of}, int) {of}"), |a, _| {
                 Ok(shifted(a, i64::wrapping_shl, i32::wrapping_shl))
-            }),
+            })
+            .in_programs("shift_left"),
             define(&format!(">>({of}, int) {of}"), |a, _| {
                 Ok(shifted(a, i64::wrapping_shr, i32::wrapping_shr))
-            }),
+            })
+            .in_programs("shift_right"),
         ]);
     }
     all

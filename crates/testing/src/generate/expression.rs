@@ -162,6 +162,12 @@ impl Writer<'_> {
             nullable |= value.nullable;
             // Counts and lengths are small, so that texts are; codes mostly are of letters.
             arguments.push(match (kind, line.function) {
+                (_, Function::PythonFormatText) if at == 1 => "'*^8'".into(),
+                (
+                    _,
+                    Function::PythonFormatInt | Function::PythonFormatDouble | Function::PythonFormatDecimal,
+                ) if at == 1 => "'+012.2f'".into(),
+                (Kind::Text, Function::PythonFormatDecimal) => "'-1234.565'".into(),
                 (Kind::Integer, Function::CharacterOf) => format!("90 + ({}) % 8", value.text),
                 (Kind::Integer, Function::AddMicros) => format!("({}) % 6 * 1000000", value.text),
                 (Kind::Integer, _) => format!("({}) % 6", value.text),

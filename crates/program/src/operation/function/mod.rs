@@ -11,11 +11,13 @@
 //! | [`regular_expression`] | `regexp_like` |
 //! | `number` | rounding, bits, doubles |
 //! | `moment` | fields of dates and timestamps |
+//! | [`python`] | what Python makes of values, where SQL means something else |
 //! | `random` | what looks random, from a seed |
 
 mod moment;
 mod number;
 pub mod pattern;
+pub mod python;
 mod random;
 pub mod regular_expression;
 mod signature;
@@ -247,6 +249,12 @@ impl FunctionOperation {
                 Datum::Bytes(arena.alloc(random::uuid(*seed, *n)))
             }
             (Op::Fixed(function), _) => {
+                match python::apply(function, arguments)? {
+                    Some(python::Computed::Whole(whole)) => return Ok(Datum::Int(whole)),
+                    Some(python::Computed::Double(double)) => return Ok(Datum::Double(double)),
+                    Some(python::Computed::Text(text)) => return made(&text, arena),
+                    None => {}
+                }
                 let computed = match text::apply(function, arguments, arena)? {
                     None => number::apply(function, arguments)?,
                     computed => computed,

@@ -93,6 +93,15 @@ pub static SIGNATURES: &[Signature] = &[
     total("round_moment", Function::RoundMoment, &[Timestamp, BigInt], Timestamp),
     partial("make_date", Function::MakeDate, &[BigInt, BigInt, BigInt], Date),
     partial("date_trunc", Function::DateTruncate, &[TEXT, Timestamp], Timestamp),
+    partial("python_power", Function::PythonPower, &[BigInt, BigInt], BigInt),
+    partial("python_shift", Function::PythonShift, &[BigInt, BigInt], BigInt),
+    partial("python_moved", Function::PythonMoved, &[Timestamp, BigInt], Timestamp),
+    partial("python_round", Function::PythonRound, &[Double, BigInt], Double),
+    total("python_text", Function::PythonText, &[Double], TEXT),
+    partial("python_format_int", Function::PythonFormatInt, &[BigInt, TEXT], TEXT),
+    partial("python_format_double", Function::PythonFormatDouble, &[Double, TEXT], TEXT),
+    partial("python_format_decimal", Function::PythonFormatDecimal, &[TEXT, TEXT], TEXT),
+    partial("python_format_text", Function::PythonFormatText, &[TEXT, TEXT], TEXT),
 ];
 
 impl Signature {

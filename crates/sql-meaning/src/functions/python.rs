@@ -1,0 +1,20 @@
+//! Functions that only functions of Python call, which are lowered onto them where SQL means something else.
+
+use super::{Definition, of_programs};
+use fabius_program::ir::Function;
+
+/// All of them.
+pub fn definitions() -> Vec<Definition> {
+    vec![
+        of_programs("fabius_python_power(bigint, bigint) bigint", Function::PythonPower),
+        of_programs("fabius_python_shift(bigint, bigint) bigint", Function::PythonShift),
+        of_programs("fabius_python_moved(timestamp, bigint) timestamp", Function::PythonMoved),
+        of_programs("fabius_python_between(timestamp, timestamp) bigint", Function::MicrosBetween),
+        of_programs("fabius_python_round(float8, bigint) float8", Function::PythonRound),
+        of_programs("fabius_python_text(float8) text", Function::PythonText),
+        of_programs("fabius_python_format_int(bigint, text) text", Function::PythonFormatInt),
+        of_programs("fabius_python_format_double(float8, text) text", Function::PythonFormatDouble),
+        of_programs("fabius_python_format_decimal(text, text) text", Function::PythonFormatDecimal),
+        of_programs("fabius_python_format_text(text, text) text", Function::PythonFormatText),
+    ]
+}
