@@ -43,10 +43,17 @@ class Expressions:
             f"[{self.int(0)}] * {chance.randint(0, 2)}",
             "[other.qty for other in db.stock]",
             "[len(one) for one in texts]",
+            f"sorted({inner}, key={self.key(depth)}, reverse={chance.choice(['True', 'False'])})",
+            f"[len(x) for x in ({self.text(1)}).split({chance.choice(['', repr('x'), repr('x') + ', 1'])})]",
         ]
         forms += [f"{name}.copy()" for name in self.lists] + [f"sorted({name})" for name in self.sets]
         forms += [f"list({name}.{chance.choice(['values', 'keys'])}())" for name in self.dicts]
         return chance.choice(forms)
+
+    def key(self, depth):
+        """What `sorted`, `min` and `max` compare by."""
+        one = self.chance.choice(["x % 3", "-x", "x & 3", "str(x)", f"x * {self.int(0)}", f"x > {self.int(0)}"])
+        return self.chance.choice(["abs", f"lambda x: {one}", f"lambda x: ({one}, abs(x), -x)"])
 
     def int(self, depth):
         chance = self.chance
@@ -66,7 +73,22 @@ class Expressions:
             f"int({chance.choice([self.decimal(0), self.float(0)])})",
             f"sum(x + {one} for x in {self.list(0)})",
             f"sum({self.list(0)}, {one})",
-            f"{self.text(0)}.find({chance.choice(['chr_', self.text(0)])})".replace("chr_", "'x'"),
+            f"{self.text(0)}.{chance.choice(['find', 'rfind'])}({chance.choice(['chr_', self.text(0)])})".replace(
+                "chr_", "'x'"
+            ),
+            f"{self.text(0)}.count('x')",
+            f"({one} {chance.choice(['&', '|', '^'])} {other})",
+            f"({one} >> {chance.choice([other, other + ' % 70'])})",
+            f"({one} % 1000 << {other} % 20)",
+            f"~{one}",
+            f"({one} % 50) ** {chance.randint(0, 5)}",
+            f"round({one} / {chance.choice(['8.0', '4.0', '0.5'])})",
+            f"int(round(row.price * {one}, 1) * 10)",
+            f"int((row.price * {one}).quantize(Decimal('0.1')) * 100)",
+            f"{self.span(depth - 1)}.{chance.choice(['days', 'seconds', 'microseconds'])}",
+            f"({self.span(depth - 1)} // timedelta(minutes=7))",
+            f"{self.moment(depth - 1)}.{chance.choice(['year', 'month', 'day', 'hour', 'minute', 'second'])}",
+            f"{self.moment(depth - 1)}.{chance.choice(['weekday()', 'isoweekday()', 'date().day', 'microsecond'])}",
             f"day.{chance.choice(['year', 'month', 'day'])}",
             "(o if o is not None else 1)",
             "len(texts)",
@@ -75,7 +97,8 @@ class Expressions:
             forms += [
                 f"len({name})",
                 f"sum({name})",
-                f"max({name}, default={self.int(0) if self.avoids else one})",
+                f"max({name}, default={one})",
+                f"{chance.choice(['min', 'max'])}({name}, key={self.key(depth)})",
                 f"{name}[{one}]",
             ]
             forms += [f"min({name})", f"{name}.count({one})", f"{name}.index({one})"]
@@ -119,6 +142,20 @@ class Expressions:
             ]
         )
 
+    def span(self, depth):
+        """A `timedelta`."""
+        units = self.chance.sample(["days", "hours", "minutes", "seconds", "milliseconds", "microseconds"], 2)
+        made = f"timedelta({units[0]}={self.int(max(depth, 0))} % 4000, {units[1]}={self.int(0)} % 100000)"
+        return self.chance.choice([made, f"({made} * {self.chance.randint(-3, 3)})", f"({made} // 7)", f"abs(-{made})"])
+
+    def moment(self, depth):
+        """A `datetime`."""
+        return f"(BEGIN {self.chance.choice('+-')} {self.span(depth)})"
+
+    def format(self):
+        """How an `int` is written."""
+        return self.chance.choice(["05d", ",", "+", ">8", "<8", "*^9", "x", "08,", ".2f", "_b", "03"])
+
     def text(self, depth):
         chance = self.chance
         if depth == 0 or chance.random() < 0.3:
@@ -147,6 +184,18 @@ class Expressions:
                 f"{one}.replace('x', {other})",
                 f"','.join([str(x) for x in {self.list(0)}])",
                 f"{one}.join(texts)",
+                f"'-'.join(({one}).split('x'))",
+                f"format({number}, '{self.format()}')",
+                one if "'" in number else f"f'{{{number}:{self.format()}}}'",
+                f"format({one}, '{chance.choice(['.2', '*^5', '>4', '<6s'])}')",
+                f"format({number} / 8.0, '{chance.choice(['.2f', ',.1f', '09.3f', '.0%', ''])}')",
+                f"str({number} / 8.0)",
+                f"format(row.price * {number}, '{chance.choice(['.1f', '.3f', '>9.0f', '+,.2f'])}')",
+                f"({one}).{chance.choice(['ljust', 'rjust', 'zfill'])}({self.int(0)})",
+                f"({one}).{chance.choice(['removeprefix', 'removesuffix'])}({other})",
+                f"str({self.moment(0)})",
+                f"{self.moment(0)}.{chance.choice(['isoformat()', 'date().isoformat()'])}",
+                f"{self.moment(0)}.strftime('%d.%m.%Y %H:%M:%S.%f')",
             ]
         )
 
@@ -182,6 +231,9 @@ class Expressions:
             f"{self.text(0)} in ('x', {self.text(0)})",
             f"{self.int(0)} < {self.int(0)} != {self.int(0)} in {self.list(0)}",
             f"{self.text(0)}.{chance.choice(['startswith', 'endswith'])}({self.text(0)})",
+            f"{self.span(depth - 1)} {compare} {self.span(0)}",
+            f"{self.moment(0)} - BEGIN {compare} {self.span(0)}",
+            f"bool({self.span(0)})",
         ]
         forms += [f"{self.int(0)} in {name}" for name in self.lists + self.dicts + self.sets]
         forms += [f"bool({name})" for name in self.lists]

@@ -77,6 +77,10 @@ class Model:
         known = next(known for known in self._statements if text.startswith(known))
         return self._statements[known](self, *values)
 
+    def sql(self, text, **values):
+        """What a statement gives whose values are in braces."""
+        return self._statements[text](self, **values)
+
 
 class Answer(list):
     """What a statement gives: its rows; or how many it has changed."""

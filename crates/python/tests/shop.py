@@ -1,6 +1,7 @@
 """A small database, functions that texts define, and whether all ways of running them agree."""
 
 import contextlib
+import dataclasses
 import datetime
 import decimal
 import io
@@ -54,6 +55,22 @@ def shop(statements=None):
     return made
 
 
+#: A moment that functions know.
+BEGIN = datetime.datetime(2024, 2, 28, 22, 59, 3, 250, tzinfo=datetime.timezone.utc)
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    x: int
+    y: int = 7
+    name: str | None = None
+
+
 #: A function that takes some of an item, if there is enough.
 TAKE = (
     "def f(item: int, n: int) -> int:\n"
@@ -69,8 +86,18 @@ def defined(source, db, name="f", count=[0]):
     count[0] += 1
     file = f"<generated {count[0]}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    names = {"db": db, "fabius": fabius, "Decimal": decimal.Decimal, "random": random, "logging": logging}
-    names |= {"date": datetime.date}
+    names = {
+        "db": db,
+        "fabius": fabius,
+        "Decimal": decimal.Decimal,
+        "random": random,
+        "logging": logging,
+        "BEGIN": BEGIN,
+        "Point": Point,
+        "Place": Place,
+    }
+    names |= {"dataclass": dataclasses.dataclass}
+    names |= {name: getattr(datetime, name) for name in ("date", "datetime", "timedelta", "timezone")}
     exec(compile(source, file, "exec"), names)
     return names[name]
 

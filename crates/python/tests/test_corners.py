@@ -1,10 +1,19 @@
 """Corners in which a program could do something else than its function, each of which once did."""
 
+import datetime
 import decimal
 import unittest
 
-from shop import Agreeing
+from shop import Agreeing, defined
 from writer import LINES, MORE, STATEMENTS
+
+UTC = datetime.timezone.utc
+
+MOMENTS = [
+    datetime.datetime(2024, 2, 28, 23, 59, 59, 999_999, tzinfo=UTC),
+    datetime.datetime(1969, 12, 31, 3, 0, 0, 5, tzinfo=UTC),
+    datetime.datetime(2000, 1, 1, tzinfo=UTC),
+]
 
 #: A function, and calls of it.
 CASES = [
@@ -169,11 +178,140 @@ CASES = [
     ("def f(a: int) -> str:\n    return 'ab' * a + '-' * 3\n", [(0,), (-2,), (3,)]),
     ("def f(a: float) -> bool:\n    return a > 1 and -a < 0 and a != 3\n", [(1.5,), (3.0,), (0.0,)]),
     ("def f(a: int) -> int:\n    return -9223372036854775808 + a\n", [(5,)]),
+    # Powers, shifts and bits at the edges of 64 bits.
+    ("def f(a: int) -> int:\n    return a ** 3 + pow(a, 0) + 2 ** 62\n", [(0,), (-7,), (1_000_000,)]),
+    ("def f(a: int) -> int:\n    return (-2) ** 63 + a\n", [(0,), (5,)]),
+    ("def f(a: int, n: int) -> int:\n    return a << n\n", [(1, 62), (-1, 63), (0, 99), (5, -1), (3, 0)]),
+    ("def f(a: int, n: int) -> int:\n    return a >> n\n", [(-1, 1), (-9, 99), (9, 2), (5, -1), (-(2**63), 62)]),
+    ("def f(a: int) -> int:\n    a <<= 2\n    a |= 1\n    a ^= 6\n    a &= ~8\n    return a\n", [(1,), (-9,)]),
+    ("def f(a: int) -> int:\n    xs = [a]\n    xs[0] <<= a\n    db.plain[1].a |= a\n    return xs[0]\n", [(1,), (-9,)]),
+    ("def f(a: int, b: int) -> str:\n    q, r = divmod(a, b)\n    return f'{q} {r}'\n", [(-7, 2), (7, -2), (7, 0)]),
+    # Formats.
+    (
+        "def f(a: int, s: str) -> str:\n"
+        "    return f'{a:05d}|{a:,}|{a:>8}|{a:*^9}|{a:+}|{a:x}|{a:.2f}|{a:012,}|{s:>5}|{s:_<5}|{s:.1}|{a!r}'\n",
+        [(0, ""), (-1234567, "ab"), (12345678, "äöüßxy")],
+    ),
+    (
+        "def f(x: float) -> str:\n    return f'{x:.2f} {x:.0f} {x:10.3f} {x:,.1f} {x:+.1%} {x} {round(x, 2)}'\n",
+        [(value,) for value in (0.0, -0.0, 0.125, 2.675, 2.5, -0.001, 1e16, 123456789.987654321, 1e-7, 0.1 + 0.2)],
+    ),
+    (
+        "def f(x: Decimal) -> str:\n    return f'{x:.2f} {x:.0f} {x:>12,.3f} {x:.1%} {x:+09.1f}'\n",
+        [(decimal.Decimal(text),) for text in ("0", "0.125", "-0.001", "2.5", "999999.995", "-1234567.0000000001")],
+    ),
+    ("def f(a: int) -> str:\n    row = db.stock[a]\n    return f'{row.note:>3}'\n", [(1,), (2,)]),
+    # Rounding.
+    ("def f(x: float) -> int:\n    return round(x)\n", [(0.5,), (1.5,), (2.5,), (-0.5,), (-1.5,), (1e18,)]),
+    ("def f(x: Decimal) -> int:\n    return round(x)\n", [(decimal.Decimal(text),) for text in ("0.5", "1.5", "-2.5")]),
+    (
+        "def f(x: Decimal) -> str:\n    y = x.quantize(Decimal('0.01'))\n"
+        "    z = x.quantize(Decimal('1'), rounding='ROUND_HALF_UP')\n"
+        "    return f'{y:.3f} {z:.1f} {x.copy_abs():.3f} {x.is_zero()} {x.to_integral_value():.0f}'\n",
+        [(decimal.Decimal(text),) for text in ("0", "0.125", "-1.135", "2.5", "-2.5", "7")],
+    ),
+    # Moments and what is between them.
+    (
+        "def f(t: datetime) -> str:\n    u = t + timedelta(days=1, hours=-3)\n"
+        "    return f'{u} {u:%Y-%m-%d %H:%M:%S.%f%%} {u.isoformat()} {u.weekday()} {u.isoweekday()} {u.date()} '"
+        " + f'{u.year} {u.month} {u.day} {u.hour} {u.minute} {u.second} {u.microsecond} {u.timestamp()}'\n",
+        [(moment,) for moment in MOMENTS],
+    ),
+    (
+        "def f(t: datetime, u: datetime) -> float:\n    d = t - u\n    print(d.days, d.seconds, d.microseconds)\n"
+        "    return d.total_seconds()\n",
+        [(one, other) for one in MOMENTS for other in MOMENTS],
+    ),
+    (
+        "def f(t: datetime, n: int) -> datetime:\n    return t + n * timedelta(days=365)\n",
+        [(MOMENTS[0], 9000), (MOMENTS[0], 9)],
+    ),
+    (
+        "def f(d: date, n: int) -> date:\n    return d + timedelta(hours=n) - timedelta(hours=30)\n",
+        [(datetime.date(2024, 2, 28), n) for n in (0, 24, -1, 90)] + [(datetime.date(1, 1, 1), 0)],
+    ),
+    (
+        "def f(d: date, e: date) -> str:\n"
+        "    return f'{(d - e).days} {d:%d.%m.%Y} {d} {d.isoformat()} {max(d, e).day}'\n",
+        [
+            (datetime.date(2024, 3, 1), datetime.date(2023, 3, 1)),
+            (datetime.date(1999, 12, 31), datetime.date(2000, 1, 1)),
+        ],
+    ),
+    (
+        "def g(d: timedelta) -> timedelta:\n    return d * 2\n\n\nDAY = timedelta(days=1)\n\n\n"
+        "def f(d: timedelta, ds: list[timedelta]) -> list[timedelta]:\n    total = sum(ds, timedelta())\n"
+        "    return [g(d) + total - DAY] + [one // 3 for one in ds] + [d % DAY]\n",
+        [(datetime.timedelta(hours=5), [datetime.timedelta(days=-1, microseconds=1), datetime.timedelta(3)])],
+    ),
+    (
+        "def f(d: timedelta | None, t: datetime) -> timedelta | None:\n    if d is None:\n        return None\n"
+        "    return max(d, t - BEGIN) if d else -abs(d) * 2\n",
+        [(None, MOMENTS[0]), (datetime.timedelta(), MOMENTS[1]), (datetime.timedelta(5), MOMENTS[2])],
+    ),
+    # Texts that are taken apart.
+    ("def f(s: str) -> list[str]:\n    return s.split(',')\n", [("",), ("a",), (",a,,b",)]),
+    ("def f(s: str) -> list[str]:\n    return s.split()\n", [("",), (" \t",), (" a\u2003b c ",)]),
+    ("def f(s: str, n: int) -> list[str]:\n    return s.split('ab', n)\n", [("xabyabz", n) for n in (-1, 0, 1, 5)]),
+    ("def f(s: str, t: str) -> list[str]:\n    return s.split(t)\n", [("aaa", "aa"), ("aaa", ""), ("äöä", "ö")]),
+    ("def f(s: str) -> str:\n    key, value = s.split('=')\n    return value + key\n", [("a=b",), ("a",), ("a=b=c",)]),
+    (
+        "def f(s: str) -> str:\n    a, b, c = s.partition('=')\n    d, e, g = s.rpartition('=')\n"
+        '    return f\'{a}|{b}|{c}|{d}|{e}|{g}|{s.count("=")}|{s.rfind("=")}\'\n',
+        [("a=b=c",), ("abc",), ("",)],
+    ),
+    ("def f(s: str) -> int:\n    return s.index('b') * 10 + s.rindex('b')\n", [("abcb",), ("xyz",)]),
+    (
+        "def f(s: str, n: int) -> str:\n"
+        '    return f\'{s.zfill(n)}|{s.ljust(n)}|{s.rjust(n, ".")}|{s.removeprefix("-")}|{s.removesuffix("7")}\'\n',
+        [("-7", 5), ("+7", 1), ("7", 3), ("", 2), ("äb", -3)],
+    ),
+    # Order by keys, in which equal ones keep their places.
+    (
+        "def f(xs: list[int], n: int) -> list[int]:\n    return sorted(xs, key=lambda x: x % n, reverse=True)\n",
+        [([5, 1, 4, 2, 3, 1], 2), ([], 2), ([1, 2], 0)],
+    ),
+    (
+        "def f(xs: list[str]) -> list[str]:\n    ys = xs.copy()\n"
+        "    ys.sort(key=lambda x: (len(x), x))\n    return ys\n",
+        [(["bb", "a", "", "ab"],)],
+    ),
+    (
+        "def f(xs: list[str]) -> str:\n    return max(xs, key=len) + min(xs, key=lambda x: (-len(x), x), default='')\n",
+        [(["bb", "a", "ab"],), ([],)],
+    ),
+    # Records.
+    (
+        "def f(a: int) -> Place:\n    p = Place(a)\n    q = p\n    for i in range(3):\n"
+        "        p = Place(p.y, p.x + i, name=f'{p.x}')\n    if a > 1:\n        return q\n    return p\n",
+        [(1,), (2,)],
+    ),
+    (
+        "@dataclass\nclass Sum:\n    n: int\n    total: Decimal\n"
+        "def f(a: int) -> Point:\n    s = Sum(0, Decimal(0))\n    for row in db.stock:\n        s.n += 1\n"
+        "        s.total = s.total + row.price\n        s.n, s.total = s.n + a, s.total * s.n\n"
+        "    print(f'{s.n} {s.total:.4f}')\n    return Point(s.n)\n",
+        [(1,), (2,)],
+    ),
+    # Statements with their values in braces.
+    (
+        "def f(a: int) -> int:\n    db.sql(\"update stock set note = '{{' || {n} where item = {a}\", a=a, n='x}')\n"
+        "    n = 0\n    for row in db.sql('select note, item from stock where item >= {least}', least=a * 1):\n"
+        "        n += row.item\n    return n + db.sql('select count(*) from stock').scalar()\n",
+        [(1,), (9,)],
+    ),
 ]
 
 
 class Corners(Agreeing):
     STATEMENTS = STATEMENTS
+
+    def test_numbers_of_64_bits(self):
+        """Where Python's numbers go on, those of programs end the transaction."""
+        for body, argument in (("a ** 3", 10_000_000), ("a << 63", 1), ("1 << a", 99), ("round(a * 1e18)", 99)):
+            program = self.there.transaction(defined(f"def f(a: int) -> int:\n    return {body}\n", self.there))
+            with self.assertRaises(OverflowError, msg=body):
+                program(argument)
 
     def test_all(self):
         for source, calls in CASES:

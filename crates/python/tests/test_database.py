@@ -77,6 +77,22 @@ class Statements(unittest.TestCase):
         with self.assertRaises(fabius.ProgrammingError):
             rows.one()
 
+    def test_values_in_braces(self):
+        query = "select item, '{{}}' as braces from stock where item = {item} or qty = {item} - {item}"
+        self.assertEqual(self.db.sql(query, item=2)[:], [(2, "{}"), (3, "{}")])
+        self.assertEqual(self.db.sql("select count(*) from stock").scalar(), 3)
+        quoted = "'; drop table stock; --"
+        self.assertEqual(self.db.sql("select {text}::text", text=quoted).scalar(), quoted)
+        for wrong, values, message in (
+            ("select {item}", {}, "the value of parameter 'item' is missing"),
+            ("select 1", {"item": 1}, "the statement has no parameter {item}"),
+            ("select '{1}'", {}, "is no parameter: write {name}, and {{ for a brace"),
+            ("select '}'", {}, "is no parameter: write {name}, and }} for a brace"),
+        ):
+            with self.assertRaises(fabius.ProgrammingError) as raised:
+                self.db.sql(wrong, **values)
+            self.assertIn(message, str(raised.exception))
+
     def test_html_is_escaped(self):
         self.assertIn("&lt;b&gt;", self.db.execute("select '<b>' as x")._repr_html_())
 

@@ -1,5 +1,6 @@
 """What a program cannot do is refused when the function is defined: with its place, and what to write instead."""
 
+import datetime
 import unittest
 
 import fabius
@@ -21,8 +22,9 @@ class Refusals(unittest.TestCase):
         ("x = [1]\n    y = x", "a second name for a list", "copy it: x.copy()"),
         ("x = [1]\n    for y in x:\n        x.append(y)", "a loop over a list that grows in it", "a copy"),
         ("x = [1]\n    x[0:1] = [2]", "a change of a part of a list", "one by one"),
-        ("x = sorted([a], key=abs)", "sorted with a key", "what is compared"),
-        ("x = max([a], key=abs)", "max with a key", "write the loop out"),
+        ("x = sorted([a], key=f)", "this key", "lambda x"),
+        ("x = sorted([a], key=lambda x, y=1: x)", "a key of other than one argument", "lambda x"),
+        ("x = max(a, 2, key=abs)", "a call of this", "abs, len, str"),
         ("x = {**{'a': 1}}", "a dictionary in another (**)", "one by one"),
         ("return {1: 2}", "a dict as the result", "return a list"),
         ("x = (1, 2)", "a tuple with a name", "a, b = x, y"),
@@ -32,8 +34,30 @@ class Refusals(unittest.TestCase):
         ("try:\n        a = 1\n    except ValueError:\n        pass", "try of this form", "db.table.get(key)"),
         ("raise a", "raise of anything but a class of exceptions", "ValueError"),
         ("raise ValueError(a, 2)", "an exception of several arguments", "one text"),
-        ("x = a ** 2", "powers", "multiply"),
-        ("x = a & 1", "operators on bits", "arithmetic"),
+        ("x = 2 ** a", "a power whose exponent is no literal", "1 << n"),
+        ("x = 1.5 ** 2", "float ** int", "convert"),
+        ("x = (a > 1) & (a < 5)", "bool & bool", "convert"),
+        ("x = pow(a, 2, 5)", "a call of this", "abs, len, str"),
+        ("x = divmod(a, 2)", "a call of this", "abs, len, str"),
+        ("x = f'{a:e}'", "the format 'e' of a int", "where the result is used"),
+        ("x = f'{a:{a}}'", "a format that is computed", "write it out"),
+        ("x = f'{\"x\"!r}'", "the repr of a str", "without !r"),
+        ("x = f'{Decimal(1):5}'", "the format '5' of a Decimal", "{x:.2f}"),
+        ("x = f'{BEGIN:%A}'", "%A in the format of a moment", "%Y"),
+        ("x = BEGIN.tzinfo", "tzinfo of a", "parts of a date"),
+        ("x = BEGIN.date(1)", "a call of this", "abs"),
+        ("x = timedelta(days=a) / 2", "timedelta / int", "convert"),
+        ("x = timedelta(years=a)", "timedelta of this form", "timedelta(days=n)"),
+        ("x = timedelta(days=1.5 * a)", "float", "convert"),
+        ("x = 0\n    x += timedelta(days=1)", "int and timedelta", "a value of its class"),
+        ("db.execute('select %s', (timedelta(days=1),))", "a timedelta as a parameter", "microseconds"),
+        ("x = Decimal(a).quantize(Decimal(a))", "quantize to what is no literal", "0.01"),
+        ("x = Decimal(a).quantize(Decimal('1'), rounding='ROUND_UP')", "the rounding ROUND_UP", "ROUND_HALF_UP"),
+        ("x = 'a b'.split(None, 1)", "split at white space", "a separator"),
+        ("x = 'a b'.rsplit(' ')", "a call of this", "of texts"),
+        ("x = db.sql('select {a}').scalar()", "the value of parameter 'a' is missing", "name=value"),
+        ("x = db.sql('select {a + 1}', a=1).scalar()", "is no parameter: write {name}", "name=value"),
+        ("x = db.sql(f'select {a}').scalar()", "a statement that is put together", "{name} for each value"),
         ("x = a / 2", "/ of int", "//"),
         ("x = a + 'x'", "int + str", "convert"),
         ("x = a == 'x'", "int == str", "convert"),
@@ -54,7 +78,6 @@ class Refusals(unittest.TestCase):
         ("print(a, file=None)", "print with file", "standard output"),
         ("for i in range(a):\n        x = random.random()", "random.random() in a loop", "before the loop"),
         ("x = random.randint(1, a * 2)\n    y = random.randint(1, x)", "whose arguments are computed", "known"),
-        ("x = f'{a:5}'", "a value in an f-string with a format", "where the result is used"),
         ("x = 99999999999999999999", "an int of more than 64 bits", "Decimal"),
         ("x = b'x'", "a literal of class bytes", "as an argument"),
         ("x = a is 1", "is of anything but None", "=="),
@@ -68,8 +91,14 @@ class Refusals(unittest.TestCase):
         ("global g\n    g = a", "global g, which is no bool, int, str or Decimal now", "give it a value"),
         ("match a:\n        case [x]:\n            pass", "this pattern", "match literals"),
         ("f(a)", "f calls itself", "write a loop"),
-        ("x = sorted('a,b'.split(','))", "a collection of this", "in a loop"),
+        ("x = sorted('a,b'.splitlines())", "a collection of this", "in a loop"),
         ("yield a", "yield", "return what is wanted"),
+        ("p = Point(a)\n    q = p", "a second name for a Point", "frozen=True"),
+        ("p = Point(a)\n    x = f'{p}'", "a Point as a value", "use its fields"),
+        ("p = Point(a)\n    x = p.z", "z of a Point", "these are there: x"),
+        ("p = Point(a, 1)", "this Point: too many positional arguments", "its fields"),
+        ("p = Point(a)\n    p = 1", "a name that is a Point and something else", "two names"),
+        ("return Point(a)", "a Point as the result", "annotate"),
     ]
 
     def test_what_cannot_be(self):
@@ -128,6 +157,21 @@ class Refusals(unittest.TestCase):
         with self.assertRaises(TypeError):
             function()
         self.assertEqual(function(a=5), 5)
+
+    def test_moments_in_another_zone(self):
+        """Parts of moments depend on their zone, which the database does not keep."""
+        zone = datetime.timezone(datetime.timedelta(hours=2))
+        moment = datetime.datetime(2024, 1, 1, 1, tzinfo=zone)
+        source = "def f(t: datetime) -> int:\n    u = t\n    return u.hour\n"
+        function = self.db.transaction(defined(source, self.db))
+        with self.assertRaisesRegex(ValueError, "'t' is not in UTC"):
+            function(moment)
+        self.assertEqual(function(moment.astimezone(datetime.timezone.utc)), 23)
+        caller = "def g(t: datetime) -> int:\n    return t.day\n\n\ndef f(t: datetime) -> int:\n    return g(t)\n"
+        with self.assertRaisesRegex(ValueError, "'t' is not in UTC"):
+            self.db.transaction(defined(caller, self.db))(moment)
+        plain = "def f(t: datetime, n: int) -> bool:\n    n -= 1\n    return t > BEGIN\n"
+        self.assertFalse(self.db.transaction(defined(plain, self.db))(moment, 1))
 
     def test_names_that_mean_something_else(self):
         with fabius.open() as other, self.assertRaises(CompilationError):

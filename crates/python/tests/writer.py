@@ -49,6 +49,7 @@ LINES = "select n, many from line where many > %s order by cart, n"
 COUNT = "select count(*) from stock where qty > %s"
 ALL = "select coalesce(sum(many), 0)::bigint as all from line"
 MORE = "update line set many = many + 1 where n = %s"
+OTHER = "select count(*) from line where n < {n} or many > {n}"
 FIRST = "select qty from stock where item = %s"
 
 
@@ -66,6 +67,7 @@ STATEMENTS = {
     ALL: lambda db: Answer([(sum(row.many for row in db.line),)]),
     MORE: _more,
     FIRST: lambda db, item: Answer(Stock(row.qty) for row in db.stock if row.item == item),
+    OTHER: lambda db, n: Answer([(sum(row.n < n or row.many > n for row in db.line),)]),
 }
 
 
@@ -164,7 +166,7 @@ class Writer(Expressions):
     def statement(self, depth, indent):
         kinds = "int text augment row note require list list dict set change change swap print sql call known".split()
         kinds += "plain plain decimal float price globals log insert upsert delete merge".split()
-        kinds += "truth again grow maybe both called line".split()
+        kinds += "truth again grow maybe both called line divided parted".split()
         if depth < 4:
             kinds += "if if for each while rows items get raised try match lines found walrus return".split()
         return getattr(self, f"write_{self.chance.choice(kinds)}")(depth, indent)
@@ -322,6 +324,19 @@ class Writer(Expressions):
     def write_note(self, depth, indent):
         return f"{indent}row.note = {self.chance.choice([self.text(1), 'None', 'row.note'])}\n"
 
+    def write_divided(self, depth, indent):
+        one, other = self.fresh("i"), self.fresh("i")
+        value = f"divmod({self.int(1)}, {self.int(1)})"
+        self.ints += [one, other]
+        return f"{indent}{one}, {other} = {value}\n"
+
+    def write_parted(self, depth, indent):
+        names = [self.fresh("t") for _ in range(3)]
+        how = self.chance.choice(["partition", "rpartition"])
+        value = f"({self.text(1)}).{how}('x')"
+        self.texts += names
+        return f"{indent}{', '.join(names)} = {value}\n"
+
     def write_insert(self, depth, indent):
         """A new row, mostly where there is none."""
         chance = self.chance
@@ -441,7 +456,8 @@ class Writer(Expressions):
         count, every = f"db.execute({COUNT!r}, ({self.int(1)},)).scalar()", f"db.execute({ALL!r}).scalar()"
         more = f"db.execute({MORE!r}, ({self.int(0)} % 5,)).rowcount"
         self.ints.append(name)
-        return f"{indent}{name} = {self.chance.choice([count, every, more])}\n"
+        other = f"db.sql({OTHER!r}, n={self.int(1)}).scalar()"
+        return f"{indent}{name} = {self.chance.choice([count, every, more, other])}\n"
 
     def write_found(self, depth, indent):
         name = self.fresh("q")

@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, TypeVar, cast, overload
 from . import _fabius, dbapi, keys, transactions
 from .compilation import Compiled
 from .errors import Error, InterfaceError, ProgrammingError
-from .parameters import Parameters, numbered
+from .parameters import Parameters, braced, numbered
 from .pipeline import Pipeline
 from .remote import Server
 from .replay import Replay
@@ -196,6 +196,14 @@ class Database:
                 return _result(connection, text, parameters)
             finally:
                 connection.execute("reset fabius.idempotency_key")
+
+    def sql(self, text: str, /, **values: Any) -> Result:
+        """Runs a statement as :meth:`execute` does; its parameters are written ``{name}``, and given by name:
+        ``db.sql("select qty from stock where item = {item}", item=5)``. They are bound, never pasted; ``{{`` is a
+        brace.
+        """
+        statement, places = braced(text, values)
+        return self.execute(numbered(statement), [values[name] for name in places])
 
     def outcome(self, key: str) -> str | None:
         """What became of the transaction with a key (:func:`fabius.idempotent`): ``committed``, ``aborted``, or

@@ -160,7 +160,7 @@ _NAMES = {
 
 
 #: What Python itself raises in such a case: whoever catches that catches the database's error too.
-_ALIKE: dict[str, type[Exception]] = {"22003": OverflowError, "22012": ZeroDivisionError}
+_ALIKE: dict[str, type[Exception]] = {"22003": OverflowError, "22008": OverflowError, "22012": ZeroDivisionError}
 
 
 def _named(sqlstate: str, name: str) -> type[DatabaseError]:

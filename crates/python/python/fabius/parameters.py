@@ -51,6 +51,37 @@ def _divided(text: str) -> tuple[str, tuple[str | None, ...]]:
     return "".join(out), tuple(places)
 
 
+def braced(text: str, values: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """A statement with ``$n`` for each ``{name}``, and the names of the values that go there; ``{{`` is a brace."""
+    out: list[str] = []
+    places: list[str] = []
+    at = 0
+    while at < len(text):
+        character = text[at]
+        if character not in "{}":
+            out.append(character)
+            at += 1
+        elif text[at : at + 2] == 2 * character:
+            out.append(character)
+            at += 2
+        else:
+            end = text.find("}", at)
+            name = text[at + 1 : end]
+            if character == "}" or end < 0 or not name.isidentifier():
+                instead = f"write {{name}}, and {2 * character} for a brace"
+                raise ProgrammingError(f"'{character}' at character {at + 1} is no parameter: {instead}")
+            if name not in values:
+                raise ProgrammingError(f"the value of parameter {name!r} is missing")
+            if name not in places:
+                places.append(name)
+            out.append(f"${places.index(name) + 1}")
+            at = end + 1
+    for name in values:
+        if name not in places:
+            raise ProgrammingError(f"the statement has no parameter {{{name}}}")
+    return "".join(out), places
+
+
 class numbered(str):
     """A statement whose parameters are written ``$1``, ``$2``, ... already."""
 

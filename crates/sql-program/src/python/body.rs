@@ -64,7 +64,9 @@ pub fn lower(
         };
         for parameter in parameters.iter().filter(|parameter| parameter.is_input()) {
             let name = parameter.name.strip_prefix("py ").unwrap_or(&parameter.name).to_string();
-            lowering.variables.insert(name.clone(), Class::of_parameter(&parameter.sql_type));
+            let class = Class::of_parameter(&parameter.sql_type);
+            let class = if function.spans.contains(&name) { class.spanned() } else { class };
+            lowering.variables.insert(name.clone(), class);
             lowering.assigned.insert(name);
         }
         let given = lowering.assigned.clone();
@@ -205,8 +207,7 @@ impl Lowering<'_> {
                 ExpressionKind::Name(name) => {
                     let (before, by) = (self.name(name, target.span)?, self.value(value)?);
                     let (before, by) = (self.sure(before), self.sure(by));
-                    let sum = value::calculated(*operator, before, by, span);
-                    let sum = self.accepted(span, sum)?;
+                    let sum = self.calculated(*operator, before, by, span)?;
                     emit(self.assign(name, sum, target.span)?);
                 }
                 ExpressionKind::Attribute(object, column) => {
@@ -317,7 +318,7 @@ impl Lowering<'_> {
             }
             (None, [SqlType::Void]) => None,
             (None, _) => Some(null()),
-            (Some(value), [wanted, ..]) => Some(self.returned(value, wanted)?),
+            (Some(value), [wanted, ..]) => Some(self.returned(value, 0, wanted)?),
             (Some(_), []) => Some(null()),
         };
         self.give_back(span, done)?;
@@ -335,7 +336,7 @@ impl Lowering<'_> {
         }
         for (at, (value, wanted)) in values.iter().zip(returns).enumerate() {
             let place = value.span;
-            let value = self.returned(value, wanted)?;
+            let value = self.returned(value, at, wanted)?;
             let target = self.path(format!("value {}", at + 1), place);
             done.push(Done { kind: Kind::Assign { target, value: self.written(value, place) }, span });
         }
@@ -344,9 +345,15 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    fn returned(&mut self, value: &Expression, returns: &SqlType) -> Result<Expr> {
+    /// The class of a result.
+    pub(super) fn class_of_result(&self, at: usize, returns: &SqlType) -> Class {
+        let class = Class::of_parameter(returns);
+        if self.function.gives_spans.contains(&at) { class.spanned() } else { class }
+    }
+
+    fn returned(&mut self, value: &Expression, at: usize, returns: &SqlType) -> Result<Expr> {
         let (value, span) = (self.value(value)?, value.span);
-        let wanted = Class::of_parameter(returns);
+        let wanted = self.class_of_result(at, returns);
         match (&value.class, returns) {
             (Class::None, SqlType::Void) => Ok(Expr::value(ast::Value::Null)),
             (_, SqlType::Void) => self.refused(

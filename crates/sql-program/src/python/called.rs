@@ -95,6 +95,7 @@ impl Lowering<'_> {
         for (at, (argument, parameter)) in arguments.iter().zip(&function.parameters).enumerate() {
             let value = self.value(argument)?;
             let wanted = Class::of_parameter(&parameter.sql_type);
+            let wanted = if call.spans.contains(&at) { wanted.spanned() } else { wanted };
             let is_optional = optional.contains(&at);
             let value = if is_optional { value } else { self.sure(value) };
             if value.is_nullable && !is_optional {
@@ -130,11 +131,9 @@ impl Lowering<'_> {
                 "call it in a line of its own",
             );
         }
-        Ok(Value {
-            can_fail: true,
-            is_nullable: call.may_be_none,
-            ..Value::of(tree, Class::of_parameter(&returns), span)
-        })
+        let class = Class::of_parameter(&returns);
+        let class = if call.gives_span { class.spanned() } else { class };
+        Ok(Value { can_fail: true, is_nullable: call.may_be_none, ..Value::of(tree, class, span) })
     }
 
     /// A call of a program that stands by itself.
@@ -164,6 +163,10 @@ impl Lowering<'_> {
         let lowered = lowered.map_err(|error| at_its_place(error, self))?;
         let mut values = Vec::new();
         for (at, argument) in arguments.into_iter().enumerate() {
+            if argument.class == Class::Span {
+                let instead = "compute with it here, or give its microseconds as an int";
+                return self.refused(argument.span, "a timedelta as a parameter of a statement", instead);
+            }
             let own = argument.class.sql_type();
             let wanted = types.known(at).filter(|wanted| {
                 **wanted != SqlType::Unknown

@@ -2,6 +2,7 @@
 
 use super::lowering::{Fields, Lowering, column_variable, found_variable, variable};
 use super::message::RAISED;
+use super::moment;
 use super::presence::facts;
 use super::row::parts_of_key;
 use super::statement;
@@ -12,7 +13,6 @@ use fabius_sql_planning::heed;
 use fabius_sql_syntax::part;
 use fabius_sql_syntax::plpgsql::tree::{Level, RaiseOption, Statement as Done, StatementKind as Kind};
 use fabius_sql_syntax::python::tree::{Comparison, Constant, Expression, ExpressionKind, Operator};
-use fabius_sql_syntax::tokens::Tokens;
 use fabius_value::Result;
 use sqlparser::ast::{self, Expr};
 
@@ -100,20 +100,19 @@ impl Lowering<'_> {
             ExpressionKind::Binary(operator, left, right) => {
                 let (left, right) = (self.value(left)?, self.value(right)?);
                 let (left, right) = (self.sure(left), self.sure(right));
-                let value = value::calculated(*operator, left, right, span);
-                self.accepted(span, value)
+                self.calculated(*operator, left, right, span)
             }
             ExpressionKind::Negative(value) => {
                 if let ExpressionKind::Constant(Constant::Whole(digits)) = &value.kind {
                     return self.constant(&Constant::Whole(format!("-{digits}")), span);
                 }
                 let is_literal = matches!(&value.kind, ExpressionKind::Constant(_));
-                let zero = Value::of(number("0"), Class::Whole, span);
                 let value = self.value(value)?;
                 let value = self.sure(value);
+                let class = if value.class == Class::Span { Class::Span } else { Class::Whole };
+                let zero = Value::of(number("0"), class, span);
                 let own = value.tree.clone();
-                let negative = value::calculated(Operator::Subtract, zero, value, span);
-                let mut negative = self.accepted(span, negative)?;
+                let mut negative = self.calculated(Operator::Subtract, zero, value, span)?;
                 if negative.class == Class::Float {
                     // Zero has a sign.
                     let minus = ast::UnaryOperator::Minus;
@@ -175,6 +174,24 @@ impl Lowering<'_> {
             }
             ExpressionKind::Call(function, arguments, named) => self.call(function, (arguments, named), span),
         }
+    }
+
+    /// `left op right`
+    pub(super) fn calculated(
+        &self,
+        operator: Operator,
+        left: Value,
+        right: Value,
+        span: Span,
+    ) -> Result<Value> {
+        if !left.is_nullable
+            && !right.is_nullable
+            && let Some((tree, class)) = moment::calculated(operator, &left, &right)?
+        {
+            return Ok(Value { can_fail: true, ..Value::of(tree, class, span) });
+        }
+        let value = value::calculated(operator, left, right, span);
+        self.accepted(span, value)
     }
 
     pub(super) fn constant(&self, constant: &Constant, span: Span) -> Result<Value> {
@@ -243,21 +260,6 @@ impl Lowering<'_> {
         let is_nullable = *may_be_null && !self.present.contains(&format!("{name}.{column}"));
         let path = Some(format!("{name}.{column}"));
         Ok(Value { is_nullable, path, ..Value::of(tree, class.clone(), span) })
-    }
-
-    /// An attribute of a value: a part of a date.
-    fn part(&mut self, object: &Expression, class: &Class, name: &str, span: Span) -> Result<Value> {
-        let is_date = *class == Class::Other(SqlType::Date) && ["year", "month", "day"].contains(&name);
-        let value = self.value(object)?;
-        if !is_date || value.is_nullable {
-            let what = format!("{name} of a {}", class.name());
-            return self.refused(span, &what, "these are there: year, month and day of a date");
-        }
-        let mut tree = Tokens::of(&format!("extract({name} FROM x)"))?.read(|parser| parser.parse_expr())?;
-        if let Expr::Extract { expr, .. } = &mut tree {
-            **expr = value.tree;
-        }
-        Ok(Value { can_fail: value.can_fail, ..Value::of(cast(tree, &SqlType::BigInt)?, Class::Whole, span) })
     }
 
     /// Whether a row is there.
@@ -408,7 +410,14 @@ impl Lowering<'_> {
             }
             Class::Boolean => value::case(value.tree, text("True"), text("False")),
             Class::Whole => cast(value.tree, &SqlType::Text)?,
+            Class::Float => value::function("fabius_python_text", vec![value.tree]),
             ref other => {
+                if let Some(shown) = moment::shown(&value)? {
+                    return Ok(match value.is_nullable {
+                        true => value::function("coalesce", vec![shown, text("None")]),
+                        false => shown,
+                    });
+                }
                 let what = format!("{} as text", other.name());
                 return self.refused(value.span, &what, "make the text where the result is used");
             }

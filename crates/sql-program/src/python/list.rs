@@ -44,11 +44,16 @@ impl Lowering<'_> {
     pub(super) fn assign_open(&mut self, name: &str, is_list: bool, span: Span) -> Result<Kind> {
         // A list that nothing is put into is of what the function gives, or of anything.
         let usual = match (is_list, self.returns) {
-            (true, [returns @ SqlType::Array(_)]) => Class::of_parameter(returns),
+            (true, [returns @ SqlType::Array(_)]) => self.class_of_result(0, returns),
             (true, _) => Class::List(Box::new(Class::Whole)),
             (false, _) => Class::Whole,
         };
         let class = self.open(name, &usual);
+        let is_number = matches!(class, Class::Whole | Class::Float | Class::Decimal | Class::Pending);
+        if !is_list && !is_number {
+            let what = format!("a name that is int and {}", class.name());
+            return self.refused(span, &what, "begin with a value of its class: sum(xs, start)");
+        }
         let text = if is_list { "{}" } else { "0" };
         let tree = cast(value::text(text), &class.sql_type())?;
         let begun = Value::of(tree, class, span);

@@ -35,6 +35,14 @@ impl Lowering<'_> {
     /// `raise kind(message)`
     pub(super) fn raise(&mut self, kind: &str, message: &Expression, span: Span) -> Result<Kind> {
         let message = self.value(message)?;
+        let is_kept = matches!(
+            message.class,
+            Class::None | Class::Pending | Class::Boolean | Class::Whole | Class::Decimal | Class::Text
+        );
+        if !is_kept {
+            let what = format!("an exception of a {}", message.class.name());
+            return self.refused(message.span, &what, "give it a text: str(...)");
+        }
         // What is no text stays what it is.
         let kind = match message.class {
             Class::Whole => format!("{kind}:int"),

@@ -9,7 +9,10 @@
 //! | `body` | statements: variables and their classes, branches, loops, what is assigned where |
 //! | `row` | rows by their keys, and what is required |
 //! | `expression` | names, columns, conditions |
-//! | `call` | functions of Python, methods of texts |
+//! | `call` | functions of Python |
+//! | `text` | methods of texts |
+//! | `decimal` | decimals, formats |
+//! | `moment` | moments, days, and times between them |
 //! | `called` | other programs, statements of SQL |
 //! | `list` | lists |
 //! | `message` | exceptions, and what callers are told |
@@ -25,13 +28,16 @@
 mod body;
 mod call;
 mod called;
+mod decimal;
 mod expression;
 mod list;
 mod lowering;
 mod message;
+mod moment;
 mod presence;
 mod row;
 mod statement;
+mod text;
 mod value;
 mod wanted;
 

@@ -353,8 +353,7 @@ impl Lowering<'_> {
                 let before = self.before(place, (column, span), &class, definition.nullable)?;
                 let before = self.sure(before);
                 let value = self.sure(value.clone());
-                let sum = value::calculated(operator, before, value, span);
-                self.accepted(span, sum)?
+                self.calculated(operator, before, value, span)?
             }
         };
         let fits = value.class == class

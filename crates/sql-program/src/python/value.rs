@@ -24,6 +24,8 @@ pub enum Class {
     Decimal,
     /// `str`
     Text,
+    /// `timedelta`, in microseconds.
+    Span,
     /// `list` of one class.
     List(Box<Class>),
     /// What is not known before all of the function has been seen.
@@ -53,6 +55,14 @@ impl Class {
         }
     }
 
+    /// The class of times that are held as numbers of a class.
+    pub fn spanned(self) -> Class {
+        match self {
+            Class::List(element) => Class::List(Box::new(element.spanned())),
+            _ => Class::Span,
+        }
+    }
+
     /// Whether something of it is not known yet.
     pub fn is_pending(&self) -> bool {
         match self {
@@ -68,7 +78,7 @@ impl Class {
             Class::None | Class::Text | Class::Pending => SqlType::Text,
             Class::List(element) => SqlType::Array(Box::new(element.sql_type())),
             Class::Boolean => SqlType::Boolean,
-            Class::Whole => SqlType::BigInt,
+            Class::Whole | Class::Span => SqlType::BigInt,
             Class::Float => SqlType::Double,
             Class::Decimal => SqlType::Numeric(None),
             Class::Other(sql_type) => sql_type.clone(),
@@ -84,6 +94,7 @@ impl Class {
             Class::Float => "float".into(),
             Class::Decimal => "Decimal".into(),
             Class::Text => "str".into(),
+            Class::Span => "timedelta".into(),
             Class::List(element) => format!("list[{}]", element.name()),
             Class::Pending => "a value".into(),
             Class::Other(sql_type) => sql_type.to_string(),
@@ -132,7 +143,7 @@ impl Value {
                 number("0"),
             ),
             Class::Boolean => self.tree.clone(),
-            Class::Whole | Class::Float | Class::Decimal => differs(number("0")),
+            Class::Whole | Class::Float | Class::Decimal | Class::Span => differs(number("0")),
             Class::Text => differs(text("")),
             Class::Other(_) => {
                 let what = format!("a value of type {} as a condition", self.class.name());
@@ -247,7 +258,7 @@ pub fn calculated(
     };
     let plain =
         |symbol: BinaryOperator| part::binary(nested(left.tree.clone()), symbol, nested(right.tree.clone()));
-    use Class::{Decimal, Float, Text, Whole};
+    use Class::{Decimal, Float, Span as Time, Text, Whole};
     let (tree, class) = match (operator, &left.class, &right.class) {
         (Operator::Multiply, Text, Whole) => {
             let bound = |digits: &str| cast(number(digits), &SqlType::BigInt).map_err(|_| no_operator());
@@ -260,6 +271,8 @@ pub fn calculated(
         (Operator::Add | Operator::Subtract | Operator::Multiply, one, other) => {
             let class = match (one, other) {
                 (Whole, Whole) => Whole,
+                (Time, Time) if operator != Operator::Multiply => Time,
+                (Time, Whole) | (Whole, Time) if operator == Operator::Multiply => Time,
                 (Decimal, Decimal | Whole) | (Whole, Decimal) => Decimal,
                 (Float, Float | Whole) | (Whole, Float) => Float,
                 _ => return Err(no_operator()),
@@ -277,7 +290,9 @@ pub fn calculated(
         (Operator::Divide, Whole, Whole) => {
             return Err(("/ of int".into(), "write // for whole numbers".into()));
         }
-        (Operator::FloorDivide | Operator::Modulo, Whole, Whole) => {
+        (Operator::FloorDivide | Operator::Modulo, Whole, Whole)
+        | (Operator::FloorDivide, Time, Whole)
+        | (Operator::FloorDivide | Operator::Modulo, Time, Time) => {
             // SQL cuts towards zero, and a remainder has the sign of the dividend; Python's has that of the divisor.
             let zero = || number("0");
             let remainder = || nested(plain(BinaryOperator::Modulo));
@@ -295,12 +310,36 @@ pub fn calculated(
                 Operator::Modulo => (plain(BinaryOperator::Modulo), nested(right.tree.clone())),
                 _ => (plain(BinaryOperator::Divide), number("-1")),
             };
-            (part::binary(nested(plain), BinaryOperator::Plus, case(is_off, by, zero())), Whole)
+            let class = match (operator, &left.class, &right.class) {
+                (Operator::FloorDivide, Time, Whole) | (Operator::Modulo, Time, _) => Time,
+                _ => Whole,
+            };
+            (part::binary(nested(plain), BinaryOperator::Plus, case(is_off, by, zero())), class)
         }
+        (_, Whole, Whole) => (of_bits(operator, &left.tree, &right.tree).map_err(|_| no_operator())?, Whole),
         _ => return Err(no_operator()),
     };
     let can_fail = class != Text || operator != Operator::Add || left.can_fail || right.can_fail;
     Ok(Value { can_fail, ..Value::of(nested(tree), class, span) })
+}
+
+/// Powers, shifts and operators on bits of whole numbers.
+fn of_bits(operator: Operator, left: &Expr, right: &Expr) -> Result<Expr> {
+    let plain =
+        |symbol: BinaryOperator, right: Expr| part::binary(nested(left.clone()), symbol, nested(right));
+    let exact = |name: &str| function(name, vec![left.clone(), right.clone()]);
+    Ok(match operator {
+        Operator::Power => exact("fabius_python_power"),
+        Operator::ShiftLeft => exact("fabius_python_shift"),
+        Operator::And => plain(BinaryOperator::BitwiseAnd, right.clone()),
+        Operator::Or => plain(BinaryOperator::BitwiseOr, right.clone()),
+        Operator::ExclusiveOr => plain(BinaryOperator::PGBitwiseXor, right.clone()),
+        // What is moved by more is only its sign.
+        _ => {
+            let count = function("least", vec![right.clone(), cast(number("63"), &SqlType::BigInt)?]);
+            plain(BinaryOperator::PGBitwiseShiftRight, cast(count, &SqlType::Int)?)
+        }
+    })
 }
 
 /// `left < right`

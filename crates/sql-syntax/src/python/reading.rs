@@ -27,6 +27,8 @@ pub fn read(body: &str, name: &str) -> Result<(Source, Function)> {
     let span = reader.span(tree)?;
     let function = Function {
         optional: names("optional"),
+        spans: names("spans"),
+        gives_spans: places(&json["gives spans"]),
         given_back: names("given back"),
         database: word("database", "db"),
         package: word("package", "fabius"),
@@ -45,6 +47,12 @@ pub fn refused(source: &Source, span: Span, what: &str, instead: &str) -> Error 
         .at_line(line)
         .with_detail(format!("line {line}:\n{text}\n{caret}"))
         .with_hint(instead.to_string())
+}
+
+/// Places in a list.
+fn places(json: &Json) -> Vec<usize> {
+    let places = json.as_array().map(Vec::as_slice).unwrap_or_default();
+    places.iter().filter_map(|place| place.as_u64().and_then(|place| usize::try_from(place).ok())).collect()
 }
 
 fn malformed(why: &str) -> Error {
@@ -227,14 +235,13 @@ impl Reader<'_> {
 
     /// A call of another program.
     fn program(&mut self, node: &Json) -> Result<ExpressionKind> {
-        let places = self.list(node, "optional")?.iter();
-        let optional =
-            places.filter_map(|place| place.as_u64().and_then(|place| usize::try_from(place).ok()));
         Ok(ExpressionKind::Program(Call {
             program: self.word(node, "function")?,
             arguments: self.expressions(node, "args")?,
-            optional: optional.collect(),
+            optional: places(&node["optional"]),
+            spans: places(&node["spans"]),
             may_be_none: node["may_be_none"].as_bool().unwrap_or(true),
+            gives_span: node["gives_span"].as_bool().unwrap_or(false),
         }))
     }
 
@@ -281,7 +288,7 @@ impl Reader<'_> {
                     "Not" => ExpressionKind::Not(operand),
                     "USub" => ExpressionKind::Negative(operand),
                     "UAdd" => operand.kind,
-                    _ => return Err(refused(self.source, span, "operators on bits", "use arithmetic")),
+                    _ => return Err(refused(self.source, span, "this operator", "use arithmetic")),
                 }
             }
             "BoolOp" => {
@@ -359,8 +366,13 @@ impl Reader<'_> {
             "Div" => Operator::Divide,
             "FloorDiv" => Operator::FloorDivide,
             "Mod" => Operator::Modulo,
-            "Pow" => return Err(refused(self.source, span, "powers", "multiply")),
-            _ => return Err(refused(self.source, span, "operators on bits", "use arithmetic")),
+            "Pow" => Operator::Power,
+            "BitAnd" => Operator::And,
+            "BitOr" => Operator::Or,
+            "BitXor" => Operator::ExclusiveOr,
+            "LShift" => Operator::ShiftLeft,
+            "RShift" => Operator::ShiftRight,
+            _ => return Err(refused(self.source, span, "this operator", "use arithmetic")),
         })
     }
 

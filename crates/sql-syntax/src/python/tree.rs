@@ -8,6 +8,10 @@ use std::sync::Arc;
 pub struct Function {
     /// Parameters that may be `None`.
     pub optional: Vec<String>,
+    /// Parameters that are times between moments (`timedelta`), in microseconds.
+    pub spans: Vec<String>,
+    /// Places of its results that are.
+    pub gives_spans: Vec<usize>,
     /// Names whose values callers get back once the call has committed.
     pub given_back: Vec<String>,
     /// The name that it knows its database by: `db`.
@@ -92,8 +96,12 @@ pub struct Call {
     pub arguments: Vec<Expression>,
     /// Places of those that may be `None`.
     pub optional: Vec<usize>,
+    /// Places of those that are times between moments.
+    pub spans: Vec<usize>,
     /// Whether what it gives may be `None`.
     pub may_be_none: bool,
+    /// Whether what it gives is a time between moments.
+    pub gives_span: bool,
 }
 
 /// A statement of SQL with its arguments.
@@ -185,6 +193,18 @@ pub enum Operator {
     FloorDivide,
     /// `%`
     Modulo,
+    /// `**`
+    Power,
+    /// `&`
+    And,
+    /// `|`
+    Or,
+    /// `^`
+    ExclusiveOr,
+    /// `<<`, by a number that is not negative.
+    ShiftLeft,
+    /// `>>`, by a number that is not negative.
+    ShiftRight,
 }
 
 impl Operator {
@@ -197,6 +217,12 @@ impl Operator {
             Operator::Divide => "/",
             Operator::FloorDivide => "//",
             Operator::Modulo => "%",
+            Operator::Power => "**",
+            Operator::And => "&",
+            Operator::Or => "|",
+            Operator::ExclusiveOr => "^",
+            Operator::ShiftLeft => "<<",
+            Operator::ShiftRight => ">>",
         }
     }
 }

@@ -14,6 +14,10 @@ by side.
 ``statements``  statements in fewer words
 ``expressions`` expressions in fewer words
 ``collections`` lists, sets and dictionaries
+``ordering``    order by keys
+``texts``       texts that are taken apart, and f-strings
+``moments``     moments, and times between them
+``records``     data classes
 ``names``       what names hold; how nodes are made
 ``refusal``     what a program cannot do
 =============== ======================================================================
@@ -33,6 +37,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 from .body import Body
 from .kinds import TYPES, Kind, kind_of, names
 from .program import Compiled
+from .records import fields_of, is_record
 from .refusal import Refused
 from .source import CompilationError, error_at, explained, placed, source_of
 
@@ -122,11 +127,20 @@ def _declared(function: Callable[..., Any], file: str, first: int) -> Compiled:
     hint = hints.get("return")
     is_tuple = get_origin(hint) is tuple
     parts = get_args(hint) if is_tuple else () if hint in (None, type(None)) else (hint,)
+    record = hint if is_record(hint) else None
+    if record is not None:
+        fields = get_type_hints(record)
+        parts = tuple(fields[name] for name in fields_of(record))
+        is_tuple = len(parts) > 1
+        if any(get_origin(part) is list for part in parts):
+            raise error_at(file, first, f"a list in {record.__name__}: return it beside the others, in a tuple")
     returns = [kind_of(part) for part in parts]
     if None in returns or (is_tuple and len(returns) < 2):
         raise error_at(file, first, f"the result needs an annotation: one of {names()}, a list, a tuple, or None")
     found = tuple(kind for kind in returns if kind is not None)
-    return Compiled(function, signature, tuple(kinds), found, is_tuple)
+    program = Compiled(function, signature, tuple(kinds), found, is_tuple)
+    program.record = record
+    return program
 
 
 def _literal(text: str) -> str:

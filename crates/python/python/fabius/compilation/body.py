@@ -7,12 +7,15 @@ import builtins
 import decimal
 import sys
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from .captures import Capture, Captures, names_outside
 from .kernel import json_of
+from .moments import is_in_utc
 from .names import OWN, Shapes, copied
 from .program import Compiled
+from .records import records_of
 from .refusal import Refused
 from .statements import Desugaring
 
@@ -26,6 +29,9 @@ _BUILTINS = frozenset(
     "abs all any bool dict enumerate float int len list max min print range reversed round set sorted str sum "
     "zip".split()
 )
+
+#: Functions of Python whose names mean that only where they are called.
+_CALLED = frozenset(("divmod", "format", "pow", "repr"))
 
 
 class Body:
@@ -63,11 +69,17 @@ class Body:
         program.captures = [*program.captures, *captures.found.values()]
         program.raises = captures.raises
         program.callees = captures.called
+        moments = {name for name, kind in zip(program.signature.parameters, program.kinds) if kind.of is datetime}
+        moments |= {capture.name for capture in program.captures if capture.kind is datetime}
+        if is_in_utc(statements, moments) or any(one.is_in_utc for one in captures.called.values()):
+            program.look_at_moments()
         statements, renamed = _own_lists(statements, lists & stored)
         tree.body = statements
         kept = (lists - stored) | set(renamed.values())
         mutable = {own for name, own in renamed.items() if name in assigned_first}
-        tree.body = Desugaring(Shapes(lists | kept, tree), (parameters | kept) - mutable).block(statements)
+        shapes, records = Shapes(lists | kept, tree), records_of(tree)
+        desugaring = Desugaring(shapes, (parameters | kept) - mutable, records, program.record)
+        tree.body = desugaring.block(statements)
         optional = [name for name, kind in zip(program.signature.parameters, program.kinds) if kind.is_optional]
         made = json_of(tree)
         # Decorators, annotations and defaults are none of what it does.
@@ -80,6 +92,8 @@ class Body:
             "database": "the database",
             "package": "the package",
             "optional": optional,
+            "spans": program.spans,
+            "gives spans": [place for place, kind in enumerate(program.returns) if kind.of is timedelta],
             "given back": sorted(program.assigned),
             "tree": said,
         }
@@ -87,7 +101,9 @@ class Body:
     def _refuse_taken(self, used: set[str], own: set[str]) -> None:
         """Refuses names of Python's functions that mean something else here."""
         outside = names_outside(self._function)
-        for name in sorted(_BUILTINS & used):
+        calls = [node.func for node in ast.walk(self._tree) if isinstance(node, ast.Call)]
+        called = {function.id for function in calls if isinstance(function, ast.Name)}
+        for name in sorted(_BUILTINS & used | _CALLED & called):
             if name in own or (name in outside and outside[name] is not getattr(builtins, name)):
                 raise Refused(self._tree, f"{name!r}, which is not Python's own here", "give it another name")
 
@@ -117,7 +133,7 @@ class Body:
             program = self._database._transaction(called).program()
         if program.assigned:
             raise Refused(self._tree, "a call of a function that assigns globals", "return what it assigns")
-        if program.is_tuple:
+        if program.is_tuple or program.record is not None:
             raise Refused(self._tree, "a call of a function that returns a tuple", "return one value")
         return program
 

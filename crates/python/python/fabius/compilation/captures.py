@@ -21,7 +21,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .kernel import BETWEEN, LOGGED, PRINTED, WRITTEN, Called, Said
+from .kinds import Kind
+from .moments import span
 from .names import at
+from .records import is_record, made
 from .refusal import Refused
 
 __all__ = ["Capture", "Captures", "SCALARS", "names_outside"]
@@ -37,6 +40,7 @@ SCALARS: tuple[type, ...] = (
     uuid.UUID,
     datetime.datetime,
     datetime.date,
+    datetime.timedelta,
 )
 
 #: What gives another value each time, by what it gives.
@@ -316,6 +320,13 @@ class Captures(ast.NodeTransformer):
     def _file_of(self, node: ast.expr | None) -> ast.Name | None:
         return self._files.get(node.id) if isinstance(node, ast.Name) else None
 
+    def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
+        before, self._loops = self._own, self._loops + 1
+        self._own = before | {argument.arg for argument in node.args.args}
+        self.generic_visit(node)
+        self._own, self._loops = before, self._loops - 1
+        return node
+
     def visit_Expr(self, node: ast.Expr) -> Any:
         if isinstance(node.value, ast.Call):
             function = node.value.func
@@ -338,11 +349,15 @@ class Captures(ast.NodeTransformer):
         if table is not None:
             return table
         found, called = self._meant(node.func)
+        if not found and isinstance(node.func, ast.Attribute) and node.func.attr == "quantize":
+            return self._quantized(node, node.func)
         if not found:
             if isinstance(node.func, ast.Name) and node.func.id not in self._own:
                 instead = "define it before, or import it"
                 raise Refused(node.func, f"{node.func.id}, which is not defined here", instead)
             return self.generic_visit(node)  # type: ignore[return-value]
+        if called is datetime.timedelta:
+            return self._span(node)
         fresh = next((kind for function, kind in _FRESH.items() if called == function), None)
         if fresh is not None:
             return self._freshly(node, fresh)
@@ -357,13 +372,54 @@ class Captures(ast.NodeTransformer):
             if called is decimal.Decimal:
                 node.func = at(ast.Name("Decimal", ast.Load()), node.func)
             return self.generic_visit(node)  # type: ignore[return-value]
+        if is_record(called):
+            self.generic_visit(node)
+            return made(node, called)
         if called is print or _is_logging(called):
             raise Refused(node, f"{ast.unparse(node.func)} within an expression", "call it in a line of its own")
-        if isinstance(node.func, ast.Name) and node.func.id == "Decimal":
-            raise Refused(node, "a call of this", "give what is called Decimal another name")
+        if isinstance(node.func, ast.Name) and node.func.id in ("Decimal", "timedelta"):
+            raise Refused(node, "a call of this", f"give what is called {node.func.id} another name")
         if self._ours(node.func) or not _is_function(called):
             return self.generic_visit(node)  # type: ignore[return-value]
         return self._called(node, self._program_of(called))
+
+    def _quantized(self, node: ast.Call, function: ast.Attribute) -> ast.expr:
+        """``x.quantize(Decimal("0.01"))``, by its digits behind the point and how it rounds."""
+        given = dict(zip(("exp", "rounding"), node.args)) | {str(one.arg): one.value for one in node.keywords}
+        unit = given.get("exp")
+        rounding: Any = decimal.ROUND_HALF_EVEN
+        if "rounding" in given:
+            rounding = self._meant(given["rounding"])[1]
+            if isinstance(given["rounding"], ast.Constant):
+                rounding = given["rounding"].value
+        is_literal = (
+            isinstance(unit, ast.Call)
+            and self._meant(unit.func)[1] is decimal.Decimal
+            and all(isinstance(argument, ast.Constant) for argument in unit.args)
+        )
+        if not is_literal or unit is None or given.keys() - {"exp", "rounding"} or not isinstance(rounding, str):
+            raise Refused(node, "quantize to what is no literal", 'write x.quantize(Decimal("0.01"))')
+        try:
+            exponent = eval(ast.unparse(unit), dict(self._outside)).as_tuple().exponent
+        except Exception as error:
+            raise Refused(node, f"a value that cannot be made ({error})", "write one that can") from None
+        if not isinstance(exponent, int) or not -10 <= exponent <= 0:
+            raise Refused(node, "quantize to other than 0 to 10 digits", 'write x.quantize(Decimal("0.01"))')
+        digits: list[ast.expr] = [at(ast.Constant(-exponent), node), at(ast.Constant(rounding), node)]
+        owner = at(ast.Attribute(self.visit(function.value), "quantize", ast.Load()), node)
+        return at(ast.Call(owner, digits, []), node)
+
+    def _span(self, node: ast.Call) -> ast.expr:
+        """``timedelta(...)``"""
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        value: datetime.timedelta | None = None
+        if all(_is_literal(part) for part in given):
+            try:
+                value = eval(ast.unparse(node), dict(self._outside))
+            except Exception as error:
+                raise Refused(node, f"a value that cannot be made ({error})", "write one that can") from None
+        self.generic_visit(node)
+        return span(node, value)
 
     def _named_table(self, node: ast.Call) -> ast.expr | None:
         """``db.table("shop.stock")``"""
@@ -418,14 +474,18 @@ class Captures(ast.NodeTransformer):
         self._know_exceptions(program.raises, node)
         self.called.update({program.name: program}, **program.callees)
         optional = [place for place, kind in enumerate(program.kinds) if kind.is_optional]
+        captured = [Kind(capture.kind) for capture in program.captures]
+        kinds = [*program.kinds, *captured]
         return at(
             Called(
                 function=program.name,
                 args=ordered,
                 order=[ordered.index(argument) for argument in written],
                 optional=optional,
+                spans=[place for place, kind in enumerate(kinds) if kind.of is datetime.timedelta],
                 may_be_none=any(kind.is_optional for kind in program.returns),
                 gives_list=any(kind.is_list for kind in program.returns),
+                gives_span=any(kind.of is datetime.timedelta for kind in program.returns),
             ),
             node,
         )
@@ -466,6 +526,13 @@ class Captures(ast.NodeTransformer):
         head = at(ast.Constant(f"{called.__name__} {name}\n"), call)
         text = at(ast.JoinedStr([head, _shown(self.visit(call.args[0]), call)]), call)
         return at(Said(state=LOGGED, value=text), call)
+
+
+def _is_literal(node: ast.expr) -> bool:
+    """Whether it is a number that is written out."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        node = node.operand
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
 
 
 def _several(made: Any) -> list[ast.stmt]:

@@ -17,6 +17,7 @@ from .names import (
     ONE,
     OWN,
     SET,
+    Renamed,
     Shapes,
     Statements,
     at,
@@ -35,6 +36,7 @@ from .names import (
     stored,
     when,
 )
+from .ordering import first_of, sorted_by
 from .refusal import Refused
 
 __all__ = ["Changes", "Collections"]
@@ -59,6 +61,10 @@ class Collections:
 
     def parts_of_call(self, node: ast.Call, out: Statements) -> ast.expr:
         """A call with its arguments in fewer words."""
+        raise NotImplementedError
+
+    def divided(self, name: str, node: ast.Call, out: Statements) -> None:
+        """Adds the parts of a text to a list."""
         raise NotImplementedError
 
     def sequence(self, nodes: Sequence[ast.expr], out: Statements) -> list[ast.expr]:
@@ -132,7 +138,7 @@ class Collections:
             raise Refused(node, f"a second name for {what}", f"copy it: {node.id}.copy()")
         raise Refused(node, f"{what} of this", "begin with an empty one, and add to it")
 
-    def _grown(self, name: str, shape: str, value: ast.expr, place: ast.AST) -> Statements:
+    def grown(self, name: str, shape: str, value: ast.expr, place: ast.AST) -> Statements:
         """A list or set with one element more."""
         out: Statements = []
         if shape == SET:
@@ -145,7 +151,7 @@ class Collections:
         """Adds what an expression gives to a list or set."""
 
         def grown(value: ast.expr) -> Statements:
-            return self._grown(name, shape, value, node)
+            return self.grown(name, shape, value, node)
 
         if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
             for part in node.elts:
@@ -183,10 +189,13 @@ class Collections:
     def _add_called(self, name: str, shape: str, node: ast.Call, out: Statements) -> None:
         function = node.func
         if isinstance(function, ast.Attribute) and function.attr == "copy" and not node.args:
-            self.each(function.value, lambda value: self._grown(name, shape, value, node), node, out)
+            self.each(function.value, lambda value: self.grown(name, shape, value, node), node, out)
             return
         if _is_part(node) and self.shapes.of(node.func.value) == DICT:  # type: ignore[attr-defined]
-            self.each(node, lambda value: self._grown(name, shape, value, node), node, out)
+            self.each(node, lambda value: self.grown(name, shape, value, node), node, out)
+            return
+        if isinstance(function, ast.Attribute) and function.attr == "split" and self.shapes.of(function.value) == ONE:
+            self.divided(name, node, out)
             return
         called = function.id if isinstance(function, ast.Name) else ""
         if called in ("list", "set") and not node.args:
@@ -196,7 +205,7 @@ class Collections:
             if called != "range" and len(node.args) != 1:
                 raise Refused(node, f"{called} of several arguments", "give it one")
             place: list[ast.expr] = []
-            self.loop_over(self._element(place, node), over, self._grown(name, shape, place[0], node), node, out)
+            self.loop_over(self._element(place, node), over, self.grown(name, shape, place[0], node), node, out)
             return
         if called == "sorted" and len(node.args) == 1:
             self._add_sorted(name, node, out)
@@ -212,19 +221,23 @@ class Collections:
     def _add_sorted(self, name: str, node: ast.Call, out: Statements) -> None:
         options = {str(keyword.arg): keyword.value for keyword in node.keywords}
         reverse = options.pop("reverse", constant(False, node))
+        key = options.pop("key", None)
         if options or not isinstance(reverse, ast.Constant):
-            raise Refused(node, "sorted with a key", "sort a list of what is compared")
-        values = load(self.list_of(node.args[0], out), node)
+            raise Refused(node, "sorted of this form", "write sorted(xs, key=lambda x: ..., reverse=True)")
+        if key is not None:
+            values = self.list_of(node.args[0], out)
+            sorted_by(name, values, key, bool(reverse.value), self, node, out)
+            return
         seen: list[ast.expr] = []
         element = self._element(seen, node)
-        over = call("sorted", [values, constant(bool(reverse.value), node)], node)
-        out.append(loop(element, over, self._grown(name, LIST, seen[0], node), node))
+        over = call("sorted", [load(self.list_of(node.args[0], out), node), constant(bool(reverse.value), node)], node)
+        out.append(loop(element, over, self.grown(name, LIST, seen[0], node), node))
 
     def _add_both(self, name: str, shape: str, node: ast.BinOp, out: Statements) -> None:
         """``xs + ys``, ``[x] * n``, ``a | b``, ``a & b``, ``a - b``"""
 
         def grown(value: ast.expr) -> Statements:
-            return self._grown(name, shape, value, node)
+            return self.grown(name, shape, value, node)
 
         if shape == LIST and isinstance(node.op, ast.Mult):
             values = load(self.list_of(node.left, out), node)
@@ -265,9 +278,7 @@ class Collections:
             bounds.append(call("min", [within, count_of(values, node)], node))
         number = self.shapes.new("place")
         element = at(Element(list=load(values, node), place=load(number, node)), node)
-        out.append(
-            loop(stored(number, node), call("range", bounds, node), self._grown(name, LIST, element, node), node)
-        )
+        out.append(loop(stored(number, node), call("range", bounds, node), self.grown(name, LIST, element, node), node))
 
     def _collect_dict(self, name: str, node: ast.expr, out: Statements) -> None:
         made = self.shapes.new(name.partition(" ")[0])
@@ -440,7 +451,7 @@ class Collections:
         }
 
         def renamed(node: ast.expr) -> ast.expr:
-            made: ast.expr = _Renamed(names).visit(copy.deepcopy(node))
+            made: ast.expr = Renamed(names).visit(copy.deepcopy(node))
             return made
 
         def nested(rest: Sequence[ast.comprehension]) -> Statements:
@@ -529,24 +540,35 @@ class Collections:
                 out,
             )
             return load(total, node)
-        if options.keys() - {"default"} or len(node.args) > 1:
-            raise Refused(node, f"{name} with a key", "write the loop out")
+        if options.keys() - {"default", "key"} or len(node.args) > 1:
+            raise Refused(node, f"{name} of this form", f"write {name}(xs, key=lambda x: ..., default=value)")
         is_first = self.shapes.new("first")
+        over, default = node.args[0], options.get("default")
+        if default is not None:
+            # It is computed whether it is needed or not.
+            over = over if isinstance(over, ast.GeneratorExp) else load(self.list_of(over, out), node)
+            default = self.named(self.value(default, out), out)
         out.append(at(Declared(name=total), node))
         out.append(store(is_first, constant(True, node), node))
         better = ast.Lt() if name == "min" else ast.Gt()
+        best: list[str] = []
 
         def body(value: ast.expr) -> Statements:
+            if "key" in options:
+                return first_of(name, options["key"], total, best, self, value, is_first)
             before: Statements = []
             value = self.named(value, before)
             other = when(compare(value, better, load(total, node), node), [store(total, value, node)], [], node)
             begin: Statements = [store(total, value, node), store(is_first, constant(False, node), node)]
             return [*before, when(load(is_first, node), begin, [other], node)]
 
-        self.each(node.args[0], body, node, out)
+        loops: Statements = []
+        self.each(over, body, node, loops)
+        out.extend(at(Declared(name=one), node) for one in best)
+        out.extend(loops)
         empty: Statements = []
-        if "default" in options:
-            empty.append(store(total, self.value(options["default"], empty), node))
+        if default is not None:
+            empty.append(store(total, default, node))
         else:
             message = constant(f"{name}() arg is an empty sequence", node)
             empty.append(at(Raised(kind="ValueError", message=message), node))
@@ -655,7 +677,7 @@ class Collections:
         """``xs += ys``, ``s |= t``"""
         if isinstance(over, ast.Name) and over.id == name:
             raise Refused(place, f"{name} as its own part", "make a new list")
-        self.each(over, lambda value: self._grown(name, shape, value, place), place, out)
+        self.each(over, lambda value: self.grown(name, shape, value, place), place, out)
 
     def change(self, shape: str, node: ast.Call, out: Statements) -> None:
         """A method of a collection that stands by itself."""
@@ -664,7 +686,7 @@ class Collections:
         name = self.collection(node.func.value, out)
         self.refuse_parameter(name, node)
         if what in ("append", "add") and len(arguments) == 1 and shape == (LIST if what == "append" else SET):
-            out.extend(self._grown(name, shape, self.value(arguments[0], out), node))
+            out.extend(self.grown(name, shape, self.value(arguments[0], out), node))
         elif what in ("extend", "update") and len(arguments) == 1 and shape != DICT:
             self.extend(name, shape, arguments[0], node, out)
         elif what == "update" and shape == DICT and len(arguments) == 1 and self.shapes.of(arguments[0]) == DICT:
@@ -687,16 +709,6 @@ class Collections:
             self.asked(shape, node, out)
         else:
             raise Refused(node, f"{what} of a {shape} in this form", "make a new one in a loop")
-
-
-class _Renamed(ast.NodeTransformer):
-    """Gives names others."""
-
-    def __init__(self, names: dict[str, str]) -> None:
-        self._names = names
-
-    def visit_Name(self, node: ast.Name) -> ast.Name:
-        return at(ast.Name(self._names.get(node.id, node.id), node.ctx), node)
 
 
 def _is_part(node: ast.expr) -> bool:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from ..errors import ProgrammingError
-from ..parameters import bound
-from .collections import Collections
+from ..parameters import bound, braced
 from .kernel import Called, Element, Query, Raised
 from .names import (
     DICT,
@@ -27,13 +26,26 @@ from .names import (
     stored,
     when,
 )
+from .records import field_named
 from .refusal import Refused
+from .texts import Texts, is_of_text
 
 __all__ = ["Expressions"]
 
+#: Functions and methods that the database writes out, with several copies of what they are given.
+_WRITTEN_OUT = frozenset(
+    "round str quantize to_integral_value isoformat rfind count removeprefix removesuffix ljust rjust zfill".split()
+)
 
-class Expressions(Collections):
+#: Parts of moments, and of times between them.
+_OF_VALUES = frozenset("year month day hour minute second microsecond days seconds microseconds".split())
+
+
+class Expressions(Texts):
     """What is computed, one part after the other."""
+
+    #: Names that are records.
+    records: Mapping[str, type] = {}
 
     def value(self, node: ast.expr, out: Statements, truth: bool = False) -> ast.expr:
         """An expression in fewer words; ``out`` gets what is done before. ``truth`` says that only its truth counts."""
@@ -48,15 +60,36 @@ class Expressions(Collections):
         if self.shapes.of(node) != ONE:
             return load(self.list_of(node, out), node)
         left, right = self.sequence([node.left, node.right], out)
-        if isinstance(node.op, (ast.FloorDiv, ast.Mod)):
+        return self.calculated(left, node.op, right, node, out)
+
+    def calculated(
+        self, left: ast.expr, op: ast.operator, right: ast.expr, place: ast.AST, out: Statements
+    ) -> ast.expr:
+        """``left op right``, of values in fewer words."""
+        if isinstance(op, (ast.FloorDiv, ast.Mod)):
             # The database writes out what rounding down means, with several copies of each.
-            left, right = (
-                one if isinstance(one, (ast.Name, ast.Constant, ast.Attribute)) else self.named(one, out)
-                for one in (left, right)
-            )
-        return at(ast.BinOp(left, node.op, right), node)
+            left, right = self._once(left, out), self._once(right, out)
+        elif isinstance(op, ast.Pow) and not _is_natural(right):
+            raise Refused(place, "a power whose exponent is no literal of int", "multiply in a loop; 2 ** n is 1 << n")
+        elif isinstance(op, (ast.LShift, ast.RShift)) and not _is_natural(right):
+            left, right = self.named(left, out), self.named(right, out)
+            raised = at(Raised(kind="ValueError", message=constant("negative shift count", place)), place)
+            out.append(when(compare(right, ast.Lt(), constant(0, place), place), [raised], [], place))
+        return at(ast.BinOp(left, op, right), place)
+
+    def _once(self, node: ast.expr, out: Statements) -> ast.expr:
+        """A value that may be copied."""
+        return node if isinstance(node, (ast.Name, ast.Constant, ast.Attribute)) else self.named(node, out)
+
+    def quotient(self, node: ast.Call, out: Statements) -> list[ast.expr]:
+        """The two parts of ``divmod(a, b)``."""
+        left, right = (self.named(one, out) for one in self.sequence(node.args, out))
+        return [at(ast.BinOp(left, op, right), node) for op in (ast.FloorDiv(), ast.Mod())]
 
     def _value_UnaryOp(self, node: ast.UnaryOp, out: Statements, truth: bool = False) -> ast.expr:
+        if isinstance(node.op, ast.Invert):
+            minus = at(ast.UnaryOp(ast.USub(), constant(1, node)), node)
+            return at(ast.BinOp(self.value(node.operand, out), ast.BitXor(), minus), node)
         operand = self.value(node.operand, out, isinstance(node.op, ast.Not))
         return at(ast.UnaryOp(node.op, operand), node)
 
@@ -147,15 +180,6 @@ class Expressions(Collections):
         one, other = self.sequence([left, right], out)
         return compare(one, op, other, place)
 
-    def _value_JoinedStr(self, node: ast.JoinedStr, out: Statements) -> ast.expr:
-        parts: list[ast.expr] = []
-        values = [part.value if isinstance(part, ast.FormattedValue) else part for part in node.values]
-        for part, value in zip(node.values, self.sequence(values, out)):
-            if isinstance(part, ast.FormattedValue):
-                value = at(ast.FormattedValue(value, part.conversion, part.format_spec), part)
-            parts.append(value)
-        return at(ast.JoinedStr(parts), node)
-
     def _value_Attribute(self, node: ast.Attribute, out: Statements) -> ast.expr:
         if node.attr == "rowcount" and isinstance(node.value, ast.Call) and root(node) == "the database":
             name = self.shapes.new("value")
@@ -164,7 +188,14 @@ class Expressions(Collections):
             return load(name, node)
         if is_of_database(node) or root(node) == "the package":
             return node
-        return at(ast.Attribute(self.value(node.value, out), node.attr, node.ctx), node)
+        field = field_named(node, self.records)
+        if field is not None:
+            return field
+        owner = self.value(node.value, out)
+        if node.attr in _OF_VALUES and not isinstance(owner, ast.Name):
+            # A part of a value: the database takes parts of what has a name.
+            owner = self.named(owner, out)
+        return at(ast.Attribute(owner, node.attr, node.ctx), node)
 
     def row(self, node: ast.expr, out: Statements) -> ast.expr:
         """A row that is written to or deleted: it need not be read."""
@@ -245,7 +276,7 @@ class Expressions(Collections):
     def parts_of_call(self, node: ast.Call, out: Statements) -> ast.expr:
         """A call with its arguments in fewer words."""
         function = node.func
-        if isinstance(function, ast.Attribute) and function.attr == "execute" and root(function) == "the database":
+        if isinstance(function, ast.Attribute) and _is_query(function):
             return self._query(node, out)
         if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Call):
             inner = self.parts_of_call(function.value, out)
@@ -267,6 +298,8 @@ class Expressions(Collections):
         has_object = isinstance(function, ast.Attribute) and not is_ours
         head = [function.value] if has_object and isinstance(function, ast.Attribute) else []
         done = self.sequence([*head, *flat], out)
+        if getattr(function, "attr", getattr(function, "id", "")) in _WRITTEN_OUT:
+            done = [self._once(one, out) for one in done]
         if head and isinstance(function, ast.Attribute):
             function = at(ast.Attribute(done.pop(0), function.attr, function.ctx), function)
         made: list[ast.expr] = []
@@ -282,7 +315,9 @@ class Expressions(Collections):
         return at(ast.Call(function, made[:count], keywords), node)
 
     def _query(self, node: ast.Call, out: Statements) -> ast.expr:
-        """``db.execute(text, values)``"""
+        """``db.execute(text, values)``, ``db.sql(text, name=value)``"""
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "sql":
+            return self._braced(node, out)
         if not node.args or node.keywords or len(node.args) > 2:
             raise Refused(node, "execute of this form", "write db.execute(text, (value, ...))")
         text = node.args[0]
@@ -307,6 +342,20 @@ class Expressions(Collections):
             raise Refused(node, f"this statement: {error.args[0]}", "write %s, and a value for each") from None
         return at(Query(text=written, args=self.sequence(values, out)), node)
 
+    def _braced(self, node: ast.Call, out: Statements) -> ast.expr:
+        """``db.sql("... {name}", name=value)``"""
+        text = node.args[0] if len(node.args) == 1 else node
+        given = {str(keyword.arg): keyword.value for keyword in node.keywords}
+        if not (isinstance(text, ast.Constant) and isinstance(text.value, str)) or "None" in given:
+            instead = "write the text out, with {name} for each value: db.sql('... where id = {id}', id=id)"
+            raise Refused(text, "a statement that is put together", instead)
+        try:
+            written, places = braced(text.value, given)
+        except ProgrammingError as error:
+            raise Refused(node, f"this statement: {error.args[0]}", "write {name}, and name=value for each") from None
+        done = dict(zip(given, self.sequence(list(given.values()), out)))
+        return at(Query(text=written, args=[done[place] for place in places]), node)
+
     def _value_List(self, node: ast.expr, out: Statements) -> ast.expr:
         return load(self.list_of(node, out), node)
 
@@ -322,8 +371,10 @@ class Expressions(Collections):
                 args=arguments,
                 order=node.order,
                 optional=node.optional,
+                spans=node.spans,
                 may_be_none=node.may_be_none,
                 gives_list=node.gives_list,
+                gives_span=node.gives_span,
             ),
             node,
         )
@@ -334,6 +385,8 @@ class Expressions(Collections):
         return load(name, node)
 
     def _value_Name(self, node: ast.Name, out: Statements) -> ast.expr:
+        if node.id in self.records:
+            raise Refused(node, f"a {self.records[node.id].__name__} as a value", "use its fields")
         # Whether a dictionary has something, its keys say.
         return load(items_of(node.id, DICT), node) if self.shapes.of(node) == DICT else node
 
@@ -351,6 +404,12 @@ class Expressions(Collections):
                 return self.asked(shape, node, out)
             if what == "join" and len(node.args) == 1:
                 return self.joined(node, out)
+            if what == "split" and shape == ONE:
+                return load(self.list_of(node, out), node)
+            if is_of_text(node, shape, ("index", "rindex")):
+                return self.place_in_text(node, out)
+            if is_of_text(node, shape, ("strftime",)) and len(node.args) == 1:
+                return self.moment_as_text(self.value(node.func.value, out), node.args[0], node, out)
             is_asked = isinstance(node.func.value, ast.Call) and root(node) == "the database" and what == "scalar"
             if is_asked or (what == "get" and is_of_database(node.func.value)):
                 name = self.shapes.new("value")
@@ -359,7 +418,9 @@ class Expressions(Collections):
         return self.parts_of_call(node, out)
 
     def _builtin(self, name: str, node: ast.Call, out: Statements) -> ast.expr | None:
-        """A function of Python over a collection."""
+        """A function of Python over a collection, or one that is an operator."""
+        if name == "pow" and len(node.args) == 2 and not node.keywords:
+            return self._value_BinOp(at(ast.BinOp(node.args[0], ast.Pow(), node.args[1]), node), out)
         over = node.args[0] if node.args else None
         is_collection = over is not None and (
             self.shapes.of(over) != ONE or isinstance(over, (ast.GeneratorExp, ast.ListComp, ast.SetComp))
@@ -375,6 +436,16 @@ class Expressions(Collections):
         if name in ("sum", "min", "max"):
             return self.reduced(name, node, out)
         return None
+
+
+def _is_natural(node: ast.expr) -> bool:
+    """Whether it is a literal of `int` that is not negative."""
+    return isinstance(node, ast.Constant) and type(node.value) is int and node.value >= 0
+
+
+def _is_query(function: ast.Attribute) -> bool:
+    """Whether it is ``db.execute`` or ``db.sql``."""
+    return function.attr in ("execute", "sql") and isinstance(function.value, ast.Name) and is_of_database(function)
 
 
 def _with_message(node: ast.Call) -> ast.Call:

@@ -63,15 +63,17 @@ class Raised(ast.stmt):
 
 class Called(ast.expr):
     """A call of another compiled function: its arguments in the order of its parameters, the order in which they are
-    computed, places of those that may be ``None``, and what it gives."""
+    computed, places of those that may be ``None`` and of those that are times, and what it gives."""
 
-    _fields = ("function", "args", "order", "optional", "may_be_none", "gives_list")
+    _fields = ("function", "args", "order", "optional", "spans", "may_be_none", "gives_list", "gives_span")
     function: str
     args: builtins.list[ast.expr]
     order: builtins.list[int]
     optional: builtins.list[int]
+    spans: builtins.list[int]
     may_be_none: bool
     gives_list: bool
+    gives_span: bool
 
     if TYPE_CHECKING:
 
@@ -82,8 +84,10 @@ class Called(ast.expr):
             args: builtins.list[ast.expr],
             order: builtins.list[int],
             optional: builtins.list[int],
+            spans: builtins.list[int],
             may_be_none: bool,
             gives_list: bool,
+            gives_span: bool,
         ) -> None: ...
 
 

@@ -8,6 +8,8 @@ import types
 import uuid
 from typing import Any, NamedTuple, Union, get_args, get_origin
 
+from .moments import micros_of
+
 __all__ = ["INT", "INT_MAX", "TYPES", "Kind", "kind_of", "names"]
 
 #: Types of SQL by the classes that annotations name.
@@ -21,6 +23,8 @@ TYPES: dict[Any, str] = {
     uuid.UUID: "uuid",
     datetime.date: "date",
     datetime.datetime: "timestamptz",
+    # In microseconds.
+    datetime.timedelta: "bigint",
 }
 
 
@@ -50,6 +54,8 @@ class Kind(NamedTuple):
     of: type
     is_list: bool = False
     is_optional: bool = False
+    #: Whether moments have to be in UTC.
+    is_in_utc: bool = False
 
     @property
     def sql(self) -> str:
@@ -77,12 +83,25 @@ class Kind(NamedTuple):
             raise OverflowError(f"argument {name!r} does not fit in 64 bits")
         if self.of is decimal.Decimal and not all(map(_is_kept, numbers)):
             raise ValueError(f"argument {name!r} has more than {_DIGITS} digits behind the point, or is no number")
+        if self.is_in_utc and any(one is not None and one.utcoffset() for one in numbers):
+            raise ValueError(
+                f"argument {name!r} is not in UTC, and the function looks at its parts, or moves it: "
+                "give it .astimezone(timezone.utc)"
+            )
 
     def plain(self, value: Any) -> Any:
         """A value without what a class of the user's adds to it (``IntEnum``)."""
         if self.is_list and value is not None:
             return [_plain(self.of, element) for element in value]
         return _plain(self.of, value)
+
+    def answered(self, value: Any) -> Any:
+        """A value that the database gives, as one of this kind."""
+        if self.of is not datetime.timedelta or value is None:
+            return value
+        if self.is_list:
+            return [datetime.timedelta(microseconds=micros) for micros in value]
+        return datetime.timedelta(microseconds=value)
 
     def fits(self, value: Any) -> bool:
         """Whether a value is of this kind."""
@@ -104,8 +123,10 @@ def _is_kept(value: decimal.Decimal | None) -> bool:
 
 
 def _plain(kind: type, value: Any) -> Any:
-    if type(value) is kind or value is None:
+    if value is None or (type(value) is kind and kind is not datetime.timedelta):
         return value
+    if kind is datetime.timedelta:
+        return micros_of(value)
     if kind in (int, float):
         return kind(value)
     return str.__str__(value) if kind is str else value

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from .kernel import Called
 
-__all__ = ["DICT", "LIST", "ONE", "OWN", "SET", "Shapes", "Statements"]
+__all__ = ["DICT", "LIST", "ONE", "OWN", "SET", "Renamed", "Shapes", "Statements"]
 
 #: What a name holds.
 LIST, DICT, SET, ONE = "list", "dict", "set", "one"
@@ -48,6 +48,11 @@ def constant(value: Any, place: ast.AST) -> ast.Constant:
 def call(function: str, arguments: list[ast.expr], place: ast.AST) -> ast.Call:
     """A call of a function of Python."""
     return at(ast.Call(load(function, place), arguments, []), place)
+
+
+def attribute(owner: ast.expr, name: str, place: ast.AST) -> ast.Attribute:
+    """``owner.name``"""
+    return at(ast.Attribute(owner, name, ast.Load()), place)
 
 
 def count_of(name: str, place: ast.AST) -> ast.Call:
@@ -115,6 +120,16 @@ def is_of_rows(over: ast.expr) -> bool:
     return isinstance(called, ast.Attribute) and root(called) == "the database"
 
 
+class Renamed(ast.NodeTransformer):
+    """Gives names others."""
+
+    def __init__(self, names: dict[str, str]) -> None:
+        self._names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        return at(ast.Name(self._names.get(node.id, node.id), node.ctx), node)
+
+
 class Shapes:
     """What a function's names hold, by what is assigned to them."""
 
@@ -153,6 +168,8 @@ class Shapes:
             if isinstance(node.func, ast.Attribute) and node.func.attr in ("copy", "keys", "values"):
                 shape = self.of(node.func.value)
                 return shape if node.func.attr == "copy" or shape == ONE else LIST
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "split":
+                return LIST
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
             return self.of(node.value)
         if isinstance(node, ast.BinOp):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import datetime
 import inspect
 import logging
 import re
@@ -15,6 +16,7 @@ from ..errors import Error, ProgrammingError
 from .captures import Capture
 from .kernel import ASSIGNED, BARE, BETWEEN, LOGGED, PRINTED, RAISED, WRITTEN
 from .kinds import INT, INT_MAX, Kind
+from .records import fields_of
 
 __all__ = ["Compiled"]
 
@@ -39,17 +41,22 @@ class Compiled:
         #: What it gives: nothing, a value, or several.
         self.returns = returns
         self.is_tuple = is_tuple
+        self._has_spans = any(kind.of is datetime.timedelta for kind in returns)
         self.name = ""
         self.definition = ""
         self._statement = ""
         self._parameters = tuple(signature.parameters)
         self._has_names = any(one.kind is one.KEYWORD_ONLY for one in signature.parameters.values())
+        #: The data class of its result, if it is one.
+        self.record: Any = None
         #: Where it begins in its file.
         self.file, self.line = "", 1
         #: Programs that it calls, by their names in the database.
         self.callees: dict[str, Compiled] = {}
         #: What is computed when it is called.
         self.captures: list[Capture] = []
+        #: Whether moments have to be given in UTC.
+        self.is_in_utc = False
         #: Globals that it assigns.
         self.assigned: dict[str, type] = {}
         #: Classes of exceptions that it raises, by how they are written.
@@ -60,6 +67,17 @@ class Compiled:
         """The function as Python has it."""
         function: Callable[..., Any] = inspect.unwrap(self._function)
         return function
+
+    @property
+    def spans(self) -> list[str]:
+        """Parameters and captures that are times between moments."""
+        names = [name for name, kind in zip(self._parameters, self.kinds) if kind.of is datetime.timedelta]
+        return names + [capture.name for capture in self.captures if capture.kind is datetime.timedelta]
+
+    def look_at_moments(self) -> None:
+        """It looks at parts of moments, or moves them: they have to be in UTC."""
+        self.is_in_utc = True
+        self.kinds = tuple(kind._replace(is_in_utc=kind.of is datetime.datetime) for kind in self.kinds)
 
     def _select(self, arguments: str) -> str:
         return f'select {"* from " if self.is_tuple else ""}"{self.name}"({arguments})'
@@ -90,8 +108,9 @@ class Compiled:
     def _captured(self) -> Iterator[Any]:
         for capture in self.captures:
             value = capture.value()
-            Kind(capture.kind).check(capture.text, value)
-            yield value
+            kind = Kind(capture.kind, is_in_utc=self.is_in_utc and capture.kind is datetime.datetime)
+            kind.check(capture.text, value)
+            yield kind.plain(value)
 
     @property
     def statement(self) -> str:
@@ -113,6 +132,10 @@ class Compiled:
             self._do(state, text)
         if not self.returns:
             return None
+        if self._has_spans:
+            row = tuple(kind.answered(value) for kind, value in zip(self.returns, row))
+        if self.record is not None:
+            return self.record(**dict(zip(fields_of(self.record), row)))
         return row if self.is_tuple else row[0]
 
     def raised(self, error: BaseException) -> BaseException:

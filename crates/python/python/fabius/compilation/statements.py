@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .collections import Changes
@@ -17,10 +17,13 @@ from .names import (
     ONE,
     OWN,
     SET,
+    Shapes,
     Statements,
     at,
     compare,
     constant,
+    count_of,
+    is_call_of,
     is_of_database,
     load,
     negated,
@@ -29,9 +32,14 @@ from .names import (
     store,
     when,
 )
+from .records import field_named, kind_of_record, taken, values_of
 from .refusal import Refused
+from .texts import is_of_text
 
 __all__ = ["Desugaring"]
+
+#: Operators that need something done before them.
+_WRITTEN_OUT = (ast.Pow, ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr, ast.BitXor)
 
 
 class Desugaring(Expressions):
@@ -40,6 +48,12 @@ class Desugaring(Expressions):
     What an expression needs done first stands before its statement, in Python's order, and only where Python would do
     it.
     """
+
+    def __init__(self, shapes: Shapes, parameters: set[str], records: Mapping[str, type], record: type | None) -> None:
+        super().__init__(shapes, parameters)
+        self.records = records
+        #: The data class of its result, if it is one.
+        self.record = record
 
     def block(self, statements: Sequence[ast.stmt]) -> Statements:
         """Statements in fewer words.
@@ -95,6 +109,7 @@ class Desugaring(Expressions):
 
     def _assign(self, target: ast.expr, value: ast.expr, place: ast.AST, out: Statements) -> None:
         if isinstance(target, (ast.Tuple, ast.List)):
+            value = self._several(value, len(target.elts), out)
             if not isinstance(value, (ast.Tuple, ast.List)) or len(value.elts) != len(target.elts):
                 raise Refused(place, "several targets for one value", "write as many values: a, b = x, y")
             # All values are there before the first target has its own.
@@ -102,6 +117,13 @@ class Desugaring(Expressions):
             for part, one in zip(target.elts, values):
                 self._assign(part, one, place, out)
             return
+        if isinstance(target, ast.Name) and target.id in self.records:
+            fields = taken(target, value, self.records, place)
+            values = [self.named(one, out) for one in self.sequence([one for _, one in fields], out)]
+            out.extend(store(name, one, place) for (name, _), one in zip(fields, values))
+            return
+        if isinstance(target, ast.Attribute):
+            target = field_named(target, self.records, is_changed=True) or target
         if isinstance(target, ast.Name):
             shape = self.shapes.of(target)
             if shape != ONE:
@@ -136,8 +158,43 @@ class Desugaring(Expressions):
             target = at(ast.Attribute(row, target.attr, target.ctx), target)
         out.append(at(ast.Assign([target], made), place))
 
+    def _several(self, value: ast.expr, count: int, out: Statements) -> ast.expr:
+        """What gives several values at once, as so many."""
+        if is_call_of(value, "divmod") and isinstance(value, ast.Call) and len(value.args) == 2:
+            return at(ast.Tuple(self.quotient(value, out), ast.Load()), value)
+        if is_of_text(value, ONE, ("partition", "rpartition")) and isinstance(value, ast.Call):
+            return at(ast.Tuple(self.parted(value, out), ast.Load()), value)
+        if not isinstance(value, (ast.Tuple, ast.List)) and self.shapes.of(value) == LIST:
+            return self._elements(value, count, out)
+        return value
+
+    def _elements(self, value: ast.expr, count: int, out: Statements) -> ast.expr:
+        """The elements of a list that has so many."""
+        name = self.list_of(value, out)
+        given = self.named(count_of(name, value), out)
+        shown = at(ast.FormattedValue(given, -1, None), value)
+        end = constant(")", value)
+        few: list[ast.expr] = [
+            constant(f"not enough values to unpack (expected {count}, got ", value),
+            shown,
+            end,
+        ]
+        many: list[ast.expr] = [constant(f"too many values to unpack (expected {count}", value), end]
+        if sys.version_info >= (3, 14):
+            many[1:1] = [constant(", got ", value), shown]
+        orders: tuple[tuple[ast.cmpop, list[ast.expr]], ...] = ((ast.Lt(), few), (ast.Gt(), many))
+        for order, parts in orders:
+            raised = at(Raised(kind="ValueError", message=at(ast.JoinedStr(parts), value)), value)
+            out.append(when(compare(given, order, constant(count, value), value), [raised], [], value))
+        elements: list[ast.expr] = [
+            at(Element(list=load(name, value), place=constant(place, value)), value) for place in range(count)
+        ]
+        return at(ast.Tuple(elements, ast.Load()), value)
+
     def _do_AugAssign(self, node: ast.AugAssign, out: Statements) -> None:
         target = node.target
+        if isinstance(target, ast.Attribute):
+            target = field_named(target, self.records, is_changed=True) or target
         shape = self.shapes.of(target)
         if isinstance(target, ast.Name) and shape != ONE:
             if isinstance(node.op, {LIST: ast.Add, SET: ast.BitOr}.get(shape, ast.MatMult)):
@@ -158,13 +215,13 @@ class Desugaring(Expressions):
             target = at(ast.Attribute(self.row(target.value, out), target.attr, target.ctx), target)
         before: Statements = []
         value = self.value(node.value, before)
-        if before:
+        if before or isinstance(node.op, _WRITTEN_OUT):
             # What is there is read before the value is computed.
             loaded = copy.copy(target)
             loaded.ctx = ast.Load()
             read = self.named(self.value(loaded, out), out)
             out.extend(before)
-            out.append(at(ast.Assign([target], at(ast.BinOp(read, node.op, value), node)), node))
+            out.append(at(ast.Assign([target], self.calculated(read, node.op, value, node, out)), node))
             return
         out.append(at(ast.AugAssign(target, node.op, value), node))
 
@@ -179,7 +236,7 @@ class Desugaring(Expressions):
             values = name
             index = self.place_in(load(name, node), key, out, "list index out of range")
         read = self.named(at(Element(list=load(values, node), place=index), node), out)
-        value = at(ast.BinOp(read, node.op, self.value(node.value, out)), node)
+        value = self.calculated(read, node.op, self.value(node.value, out), node, out)
         out.append(at(SetElement(list=load(values, node), place=index, value=value), node))
 
     def _do_If(self, node: ast.If, out: Statements) -> None:
@@ -220,6 +277,14 @@ class Desugaring(Expressions):
 
     def _do_Return(self, node: ast.Return, out: Statements) -> None:
         value = node.value
+        kind = kind_of_record(value, self.records)
+        if kind is not self.record and kind is not None:
+            raise Refused(node, f"a {kind.__name__} as the result", "annotate what it returns")
+        if value is not None and kind is not None:
+            fields = values_of(value, self.records)
+            value = at(ast.Tuple(fields, ast.Load()), node) if len(fields) > 1 else fields[0]
+        elif self.record is not None:
+            raise Refused(node, f"a result that is no {self.record.__name__}", "return one that has a name")
         if isinstance(value, ast.Tuple):
             value = at(ast.Tuple(self.sequence(value.elts, out), ast.Load()), node)
         elif value is not None:

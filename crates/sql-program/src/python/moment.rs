@@ -1,0 +1,195 @@
+//! Moments, days, and times between them, which are microseconds.
+
+use super::lowering::Lowering;
+use super::value::{self, Class, Value, cast, nested, number, text};
+use fabius_program::syntax::diagnostic::Span;
+use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_syntax::part;
+use fabius_sql_syntax::python::tree::{Expression, Operator};
+use fabius_sql_syntax::tokens::Tokens;
+use fabius_value::Result;
+use sqlparser::ast::{BinaryOperator, Expr};
+
+/// Methods of moments, and of times between them, that are there; all without arguments.
+pub const METHODS: [&str; 6] = ["date", "weekday", "isoweekday", "isoformat", "total_seconds", "timestamp"];
+
+const DAY: &str = "86400000000";
+const SECOND: &str = "1000000";
+
+/// Whether values of a class are moments, or days.
+pub fn is_moment(class: &Class) -> bool {
+    matches!(class, Class::Other(SqlType::Date | SqlType::Timestamp | SqlType::TimestampTz))
+}
+
+fn whole(digits: &str) -> Result<Expr> {
+    cast(number(digits), &SqlType::BigInt)
+}
+
+fn binary(left: Expr, operator: BinaryOperator, right: Expr) -> Expr {
+    nested(part::binary(nested(left), operator, nested(right)))
+}
+
+/// `of % by`, which is not negative.
+fn remainder(of: &Expr, by: &str) -> Result<Expr> {
+    let rest = binary(of.clone(), BinaryOperator::Modulo, whole(by)?);
+    let positive = binary(rest, BinaryOperator::Plus, whole(by)?);
+    Ok(binary(positive, BinaryOperator::Modulo, whole(by)?))
+}
+
+/// The days of a time, as microseconds.
+fn days(of: &Expr) -> Result<Expr> {
+    Ok(binary(of.clone(), BinaryOperator::Minus, remainder(of, DAY)?))
+}
+
+/// A field of a moment.
+fn field(name: &str, of: &Expr) -> Result<Expr> {
+    let mut tree = Tokens::of(&format!("extract({name} FROM x)"))?.read(|parser| parser.parse_expr())?;
+    if let Expr::Extract { expr, .. } = &mut tree {
+        **expr = of.clone();
+    }
+    cast(tree, &SqlType::BigInt)
+}
+
+/// Microseconds as seconds, rounded once.
+fn seconds(micros: Expr) -> Result<Expr> {
+    let digits = cast(micros, &SqlType::Text)?;
+    cast(binary(digits, BinaryOperator::StringConcat, text("e-6")), &SqlType::Double)
+}
+
+/// A moment as `isoformat` writes it.
+fn iso(moment: &Expr, sql_type: &SqlType, between: &str) -> Result<Expr> {
+    if *sql_type == SqlType::Date {
+        return cast(moment.clone(), &SqlType::Text);
+    }
+    let local = cast(moment.clone(), &SqlType::Timestamp)?;
+    let whole_seconds = value::function("date_trunc", vec![text("second"), local.clone()]);
+    let plain = cast(whole_seconds, &SqlType::Text)?;
+    let plain = match between {
+        " " => plain,
+        _ => value::function("replace", vec![plain, text(" "), text(between)]),
+    };
+    let micros = remainder(&field("microseconds", &local)?, SECOND)?;
+    let is_whole = part::binary(micros.clone(), BinaryOperator::Eq, number("0"));
+    let digits = value::function("lpad", vec![cast(micros, &SqlType::Text)?, number("6"), text("0")]);
+    let fraction = binary(text("."), BinaryOperator::StringConcat, digits);
+    let all = binary(plain, BinaryOperator::StringConcat, value::case(is_whole, text(""), fraction));
+    Ok(match sql_type {
+        SqlType::TimestampTz => binary(all, BinaryOperator::StringConcat, text("+00:00")),
+        _ => all,
+    })
+}
+
+/// What `str` makes of a moment; `None` of what is none.
+pub fn shown(value: &Value) -> Result<Option<Expr>> {
+    match &value.class {
+        Class::Other(sql_type) if is_moment(&value.class) => iso(&value.tree, sql_type, " ").map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// A moment that is moved, or the time between two; `None` for other operands.
+pub fn calculated(operator: Operator, left: &Value, right: &Value) -> Result<Option<(Expr, Class)>> {
+    let (moment, span) = match (&left.class, &right.class) {
+        (one, Class::Span) if is_moment(one) => (left, right),
+        (Class::Span, other) if is_moment(other) && operator == Operator::Add => (right, left),
+        (one, other) if one == other && is_moment(one) && operator == Operator::Subtract => {
+            let moments = [left, right].map(|value| cast(nested(value.tree.clone()), &SqlType::Timestamp));
+            let moments = moments.into_iter().collect::<Result<Vec<_>>>()?;
+            return Ok(Some((value::function("fabius_python_between", moments), Class::Span)));
+        }
+        _ => return Ok(None),
+    };
+    if !matches!(operator, Operator::Add | Operator::Subtract) {
+        return Ok(None);
+    }
+    let is_date = moment.class == Class::Other(SqlType::Date);
+    // A day is moved by whole days.
+    let micros = if is_date { days(&span.tree)? } else { span.tree.clone() };
+    let micros = match operator {
+        Operator::Subtract => binary(whole("0")?, BinaryOperator::Minus, micros),
+        _ => micros,
+    };
+    let local = cast(nested(moment.tree.clone()), &SqlType::Timestamp)?;
+    let moved = value::function("fabius_python_moved", vec![local, micros]);
+    Ok(Some((cast(moved, &moment.class.sql_type())?, moment.class.clone())))
+}
+
+impl Lowering<'_> {
+    /// An attribute of a value: a part of a moment, or of a time.
+    pub(super) fn part(
+        &mut self,
+        object: &Expression,
+        class: &Class,
+        name: &str,
+        span: Span,
+    ) -> Result<Value> {
+        let value = self.value(object)?;
+        let of = |tree: Expr| Ok(Value { can_fail: true, ..Value::of(tree, Class::Whole, span) });
+        if class.is_pending() {
+            return of(value.tree);
+        }
+        let is_timed = matches!(class, Class::Other(SqlType::Timestamp | SqlType::TimestampTz));
+        let own = &value.tree;
+        match (name, class) {
+            _ if value.is_nullable => {}
+            ("year" | "month" | "day", class) if is_moment(class) => return of(field(name, own)?),
+            ("hour" | "minute", _) if is_timed => return of(field(name, own)?),
+            ("second", _) if is_timed => {
+                let micros = field("microseconds", own)?;
+                return of(binary(micros, BinaryOperator::Divide, whole(SECOND)?));
+            }
+            ("microsecond", _) if is_timed => return of(remainder(&field("microseconds", own)?, SECOND)?),
+            ("days", Class::Span) => {
+                return of(binary(days(own)?, BinaryOperator::Divide, whole(DAY)?));
+            }
+            ("seconds", Class::Span) => {
+                return of(binary(remainder(own, DAY)?, BinaryOperator::Divide, whole(SECOND)?));
+            }
+            ("microseconds", Class::Span) => return of(remainder(own, SECOND)?),
+            _ => {}
+        }
+        let what = format!("{name} of a {}", class.name());
+        self.refused(
+            span,
+            &what,
+            "these are there: parts of a date, a datetime or a timedelta that is not None",
+        )
+    }
+
+    /// A method of a moment, or of a time.
+    pub(super) fn method_of_moment(
+        &mut self,
+        object: &Expression,
+        method: &str,
+        span: Span,
+    ) -> Result<Value> {
+        let value = self.value(object)?;
+        let of = |tree: Expr, class: Class| Ok(Value { can_fail: true, ..Value::of(tree, class, span) });
+        let own = &value.tree;
+        match (method, &value.class) {
+            (_, class) if class.is_pending() => return of(own.clone(), Class::Pending),
+            _ if value.is_nullable => {}
+            ("weekday", class) if is_moment(class) => {
+                let minus = binary(field("isodow", own)?, BinaryOperator::Minus, number("1"));
+                return of(minus, Class::Whole);
+            }
+            ("isoweekday", class) if is_moment(class) => return of(field("isodow", own)?, Class::Whole),
+            ("isoformat", Class::Other(sql_type)) if is_moment(&value.class) => {
+                return of(iso(own, sql_type, "T")?, Class::Text);
+            }
+            ("date", Class::Other(SqlType::Timestamp | SqlType::TimestampTz)) => {
+                return of(cast(own.clone(), &SqlType::Date)?, Class::Other(SqlType::Date));
+            }
+            ("total_seconds", Class::Span) => return of(seconds(own.clone())?, Class::Float),
+            ("timestamp", Class::Other(SqlType::TimestampTz)) => {
+                let begin = cast(text("1970-01-01 00:00:00"), &SqlType::Timestamp)?;
+                let local = cast(own.clone(), &SqlType::Timestamp)?;
+                let micros = value::function("fabius_python_between", vec![local, begin]);
+                return of(seconds(micros)?, Class::Float);
+            }
+            _ => {}
+        }
+        let what = format!("{method} of a {}", value.class.name());
+        self.refused(span, &what, "it is there for a date, a datetime or a timedelta: test it for None first")
+    }
+}
