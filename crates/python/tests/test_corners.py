@@ -293,6 +293,43 @@ CASES = [
         "    print(f'{s.n} {s.total:.4f}')\n    return Point(s.n)\n",
         [(1,), (2,)],
     ),
+    # Operators, formats and records where they are computed only if they count.
+    (
+        "def f(a: int) -> bool:\n    return a > 0 and (1 << a) > 5 or a < 0 and (a >> a) == 0\n",
+        [(3,), (0,), (-1,)],
+    ),
+    ("def f(a: int) -> int:\n    n = 0\n    while (1 << n) < a:\n        n += 1\n    return n\n", [(100,), (0,)]),
+    (
+        "def f(x: int) -> Place:\n    if x > 1:\n        p = Place(x)\n    elif x < 0:\n        p = Place(1, 2, 'n')\n"
+        "    else:\n        return Place(0, 0, name=None)\n    return p\n",
+        [(5,), (-1,), (0,)],
+    ),
+    (
+        "def f(x: int) -> int:\n    p = Point(x)\n    for i in range(3):\n        p.x += i * p.x\n    a, p.x = p.x, 7\n"
+        "    return a * 10 + p.x\n",
+        [(5,), (-1,)],
+    ),
+    (
+        "def f(x: int) -> list[int]:\n    ys = [1, 2, 3]\n    out = []\n    for k in range(2):\n        x = x * -1\n"
+        "        out += sorted(ys, key=lambda y: y * x + sum([z * y for z in ys]))\n    return out\n",
+        [(5,), (-1,)],
+    ),
+    (
+        "def f(s: str) -> int:\n    n = 0\n    for line in s.split(';'):\n        k, _, v = line.partition('=')\n"
+        "        if k in ('a', 'b') and v:\n            n += len(v)\n        for c in v.split('.'):\n"
+        "            n += 100 * len(c)\n    return n\n",
+        [("a=1;b=2.33;c=",), ("",)],
+    ),
+    (
+        "def g(d: timedelta, n: int) -> timedelta | None:\n    return d * n if n > 0 else None\n\n\n"
+        "def f(n: int) -> timedelta | None:\n    x = g(timedelta(hours=n), n)\n"
+        "    if x is not None and x > timedelta(hours=3):\n        return -x\n    return x\n",
+        [(1,), (5,), (-1,)],
+    ),
+    (
+        "def f(xs: list[int], a: int) -> int:\n    return max(xs, default=xs[a])\n",
+        [([1, 2], 1), ([1, 2], 5)],
+    ),
     # Statements with their values in braces.
     (
         "def f(a: int) -> int:\n    db.sql(\"update stock set note = '{{' || {n} where item = {a}\", a=a, n='x}')\n"

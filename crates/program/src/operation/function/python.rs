@@ -103,8 +103,10 @@ impl Format {
             (Formatted::Whole | Formatted::Double, Some('f' | 'F' | '%')) => true,
             // Zeros at the end of a `Decimal` are not known.
             (Formatted::Decimal, Some('f' | 'F' | '%')) => {
+                // What is filled with zeros is so in other ways than numbers of other classes.
+                let fills_zeros = self.fill_character() == '0' && self.align == Some('=');
                 let is_filled_twice =
-                    self.align.is_some() && (self.is_zero_filled || self.grouping.is_some());
+                    (self.is_zero_filled && self.align.is_some()) || (self.grouping.is_some() && fills_zeros);
                 self.precision.is_some() && self.grouping != Some('_') && !is_filled_twice
             }
             _ => false,
