@@ -93,6 +93,7 @@ class Refusals(unittest.TestCase):
         ("f(a)", "f calls itself", "write a loop"),
         ("x = sorted('a,b'.splitlines())", "a collection of this", "in a loop"),
         ("yield a", "yield", "return what is wanted"),
+        ("xs = [a]\n    xs.sort(key=lambda x: len(xs))", "a key that asks xs, which is being sorted", "xs = sorted(xs"),
         ("p = Point(a)\n    q = p", "a second name for a Point", "frozen=True"),
         ("p = Point(a)\n    x = f'{p}'", "a Point as a value", "use its fields"),
         ("p = Point(a)\n    x = p.z", "z of a Point", "these are there: x"),

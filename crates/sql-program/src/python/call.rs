@@ -102,7 +102,8 @@ impl Lowering<'_> {
         if let ("repr", [value]) = (name, values) {
             if value.class == Class::Text || is_moment(&value.class) {
                 let what = format!("the repr of a {}", value.class.name());
-                return self.refused(span, &what, "show it as it is, without !r");
+                let instead = "show it without !r, or ask before whether it is there: `if x in xs`";
+                return self.refused(span, &what, instead);
             }
             return Ok(Some(of(nested(self.shown(value.clone())?), Class::Text)));
         }

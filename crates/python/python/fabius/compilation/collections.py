@@ -702,6 +702,9 @@ class Collections:
             alone = at(ast.Set([value]), node)
             self.collect(name, SET, at(ast.BinOp(load(name, node), ast.Sub(), alone), node), out)
         elif what == "sort" and shape == LIST and not arguments:
+            names = [part for keyword in node.keywords for part in ast.walk(keyword) if isinstance(part, ast.Name)]
+            if any(part.id == name for part in names):
+                raise Refused(node, f"a key that asks {name}, which is being sorted", f"{name} = sorted({name}, ...)")
             self.collect(name, LIST, at(ast.Call(load("sorted", node), [load(name, node)], node.keywords), node), out)
         elif what == "reverse" and shape == LIST and not arguments:
             self.collect(name, LIST, call("reversed", [load(name, node)], node), out)
@@ -725,5 +728,5 @@ def _not_in_list(value: ast.expr, place: ast.AST) -> ast.expr:
     """What Python says of a value that is not in a list."""
     if sys.version_info >= (3, 14):
         return constant("list.index(x): x not in list", place)
-    shown = at(ast.FormattedValue(value, -1, None), place)
+    shown = at(ast.FormattedValue(call("repr", [value], place), -1, None), place)
     return at(ast.JoinedStr([shown, constant(" is not in list", place)]), place)
