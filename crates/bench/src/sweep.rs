@@ -332,8 +332,8 @@ impl Swept {
         (numbers.len() > 1).then_some(numbers)
     }
 
-    /// A claim about the throughput of some lines, each named by panel and engine, judged by what `judge` finds; or that
-    /// it was not measured.
+    /// A claim about the throughput of some lines, each named by panel and engine, judged by what `judge` finds; or
+    /// that it was not measured.
     pub fn claim(
         &self,
         text: &str,

@@ -1,15 +1,25 @@
 """Calls of the log that are looked at again."""
 
+import dataclasses
+import datetime
 import io
 import pdb
 import random
 import tempfile
 import time
 import unittest
+from decimal import Decimal
 
 import fabius
 
 COUNT = 3
+BEGIN = datetime.datetime(2024, 2, 28, 22, tzinfo=datetime.timezone.utc)
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    x: int
+    y: int
 
 
 class Replays(unittest.TestCase):
@@ -114,6 +124,22 @@ class Replays(unittest.TestCase):
             self.assertEqual(len(replay.execute("select * from seen")), 0)
         self.assertEqual(COUNT, 70)
         COUNT = 3
+
+    def test_moments_and_records(self):
+        db = self.db
+        db.script("create table seen (id int primary key, micros bigint, cents int)")
+
+        @db.transaction
+        def note(id: int, after: datetime.timedelta, price: Decimal) -> Place:
+            at = BEGIN + after * 2
+            cents = price.quantize(Decimal("0.1")) * 100
+            db.seen.insert(id=id, micros=at.microsecond, cents=int(cents))
+            return Place(at.day, at.hour)
+
+        given = note(1, datetime.timedelta(hours=7, microseconds=5), Decimal("1.25"))
+        with db.replay(db.last_seq()) as replay:
+            self.assertEqual(replay.run(), given)
+            self.assertEqual(replay.arguments["after"], datetime.timedelta(hours=7, microseconds=5))
 
     def test_a_debugger(self):
         reserve = self.stock()

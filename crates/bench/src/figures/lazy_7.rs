@@ -14,8 +14,8 @@ use std::time::Duration;
 pub const KIND: FigureKind =
     FigureKind { id: "lazy-7", title: "latency of New-Order and Stock-Level, lazy and eager", make };
 
-/// The loads, as parts of what eager can do at most with one warehouse: one that it sustains, which claims are about, and
-/// one nearer to its limit.
+/// The loads, as parts of what eager can do at most with one warehouse: one that it sustains, which claims are about,
+/// and one nearer to its limit.
 const LOADS: [f64; 2] = [HALF, 0.8];
 /// Few calls wait for anything.
 const HALF: f64 = 0.5;

@@ -10,6 +10,7 @@ import ast
 import datetime
 import pdb
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from .compilation import Compiled
 from .compilation.body import own_names
 from .compilation.captures import SCALARS, Captures, names_outside
 from .compilation.names import at
+from .compilation.records import is_record
 from .compilation.source import source_of
 from .errors import DatabaseError, NotSupportedError, ProgrammingError
 from .remote import Server
@@ -99,7 +101,7 @@ class Replay:
             optional = [place for place, kind in kinds if kind.is_optional]
             values = self._parameters_of(program.statement, optional, call)
             if values is not None:
-                return function, values
+                return function, [kind.answered(value) for kind, value in zip(program.all_kinds, values)]
         raise self._unknown(call)
 
     def _parameters_of(self, text: str, optional: Sequence[int], call: _fabius.LoggedCall) -> Sequence[Any] | None:
@@ -176,9 +178,13 @@ class _Captured(Captures):
         return self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        if isinstance(node.func, ast.Name) and node.func.id in ("print", "Decimal"):
+        found, called = self._meant(node.func)
+        if found and (called in (print, Decimal, datetime.timedelta) or is_record(called)):
             return self.generic_visit(node)  # type: ignore[return-value]
         return super().visit_Call(node)
+
+    def _quantized(self, node: ast.Call, function: ast.Attribute) -> ast.expr:
+        return self.generic_visit(node)  # type: ignore[return-value]
 
     def _named_table(self, node: ast.Call) -> ast.expr | None:
         return None

@@ -39,6 +39,7 @@ _SAMPLES: dict[Any, Any] = {
     uuid.UUID: uuid.UUID(int=0),
     datetime.date: datetime.date(2000, 1, 1),
     datetime.datetime: datetime.datetime(2000, 1, 1, tzinfo=datetime.timezone.utc),
+    datetime.timedelta: datetime.timedelta(),
 }
 
 INT_MAX = 2**63 - 1

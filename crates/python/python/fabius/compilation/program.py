@@ -84,8 +84,12 @@ class Compiled:
 
     def explained(self) -> tuple[str, list[Any]]:
         """The statement that explains it, with parameters ``$1``, ``$2``, ..., and their values."""
-        kinds = [*self.kinds, *(Kind(capture.kind) for capture in self.captures)]
-        return f"explain {self.statement}", [kind.sample for kind in kinds]
+        return f"explain {self.statement}", [kind.plain(kind.sample) for kind in self.all_kinds]
+
+    @property
+    def all_kinds(self) -> list[Kind]:
+        """What its parameters are, and behind them what is captured."""
+        return [*self.kinds, *(Kind(capture.kind) for capture in self.captures)]
 
     def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
         """The values of its parameters for a call."""
