@@ -1,8 +1,8 @@
 //! What a running program asks of its engine.
 //!
 //! Code runs over a [`Context`]: an engine's view of the rows at one call's place in the order. The
-//! same trait serves whole programs (oracle, eager engines) and the two phases of the lazy engine;
-//! the methods below the line are reached from phase code only.
+//! same trait serves whole programs (oracle, eager engines), the two phases of the lazy engine, and record
+//! actions; the methods below the lines are reached from their code only.
 //!
 //! A method that cannot answer yet returns [`Stop::Blocked`]: the executor keeps its frame as it is,
 //! and running the frame again repeats the very same request.
@@ -183,6 +183,23 @@ pub trait Context<'a> {
     /// Later-phase: computes sticky columns of a row that the now-phase wrote.
     fn fill(&mut self, _table: TableId, _row: Self::Row, _write: WriteSet<'_, 'a>) -> Result<(), Stop> {
         unreachable!("only phase code fills")
+    }
+
+    // ---- code of record actions only ----
+
+    /// Hands a value to other actions of the call, by its number.
+    fn give(&mut self, _number: u16, _value: Datum<'a>) {
+        unreachable!("only record actions hand values over")
+    }
+
+    /// The value that another action has handed over.
+    fn take(&mut self, _number: u16) -> Datum<'a> {
+        unreachable!("only record actions take values")
+    }
+
+    /// Another action of the call comes to nothing.
+    fn disable(&mut self, _action: u16) {
+        unreachable!("only record actions disable others")
     }
 
     /// Whether a row handle is the default one: known to be missing. Code sets it for a null key and

@@ -346,6 +346,9 @@ fn go<'a, C: Context<'a>>(
                     jump!(target);
                 }
             }
+            Instruction::Give { value, number } => context.give(number, get!(value)),
+            Instruction::Take { to, number } => get!(to) = context.take(number),
+            Instruction::Disable { action } => context.disable(action),
             Instruction::Done => break Ok(()),
         }
         at += 1;

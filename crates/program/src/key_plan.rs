@@ -79,6 +79,11 @@ impl KeyPlan {
         self.keys.iter().map(|(table, key)| (*table, key.len()))
     }
 
+    /// The place of a key among the planned ones.
+    pub fn position(&self, table: TableId, key: &ArgumentTuple) -> Option<usize> {
+        self.keys.iter().position(|(of, planned)| *of == table && planned == key)
+    }
+
     /// Where the first column of each planned key comes from, if that is known.
     pub fn first_columns(&self) -> impl Iterator<Item = (TableId, Option<Origin>)> + '_ {
         self.keys.iter().map(|(table, key)| (*table, key.first()))

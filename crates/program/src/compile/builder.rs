@@ -103,6 +103,8 @@ impl<'p> Builder<'p> {
             };
             self.code.parameters.push(Parameter { name: parameter.name.clone(), place });
         }
+        let is_used = |parameter: &Parameter| matches!(parameter.place, ParameterPlace::Scalar(_, Some(_)));
+        self.code.parameters_used = self.code.parameters.iter().rposition(is_used).map_or(0, |last| last + 1);
         if self.overflowed {
             return Err(Error::new(
                 SqlState::PROGRAM_LIMIT,

@@ -27,6 +27,8 @@ pub struct Code {
     pub(crate) list_count: usize,
     /// Where each argument goes.
     pub(crate) parameters: Vec<Parameter>,
+    /// How many of them it takes to come to the last scalar that the code uses.
+    pub(crate) parameters_used: usize,
     /// Of a record action: where the fields of its element go.
     pub(crate) element: Box<[Register]>,
     /// Registers that hold a constant throughout.

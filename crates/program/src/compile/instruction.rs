@@ -146,6 +146,14 @@ pub enum Instruction {
     RestoreRow { row: RowSlot },
     /// Takes a scanned row from the now-phase, or goes elsewhere at the end of the scan.
     ReplayNext { row: RowSlot, target: Target },
+
+    // ---- record actions ----
+    /// Hands a value to other actions of the call.
+    Give { value: Register, number: u16 },
+    /// Takes a value that another action of the call has handed over.
+    Take { to: Register, number: u16 },
+    /// Says that another action of the call comes to nothing.
+    Disable { action: u16 },
     /// Ends the run.
     Done,
 }

@@ -10,9 +10,10 @@
 //!                                              6  Update       row 0 { r4 }
 //! ```
 //!
-//! Four products of one program: all of it at once ([`compile_whole`]), what runs before the outcome
-//! is promised ([`compile_now`]), the rest ([`compile_later`]), and what it does for one element of its
-//! arguments ([`compile_action`]). The phases share their control structure where both have something to do;
+//! The products of one program: all of it at once ([`compile_whole`]); what runs before the outcome
+//! is promised ([`compile_now`]), and the rest ([`compile_later`]); what it does for one element of its
+//! arguments ([`compile_action`]); what it does to one row ([`compile_action_slice`]), and its results
+//! ([`compile_results`]). The phases share their control structure where both have something to do;
 //! the tape says what one hands to the other.
 //!
 //! | module | concept |
@@ -23,12 +24,14 @@
 //! | `expression.rs` | expressions to instructions |
 //! | `condition.rs` | conditions to jumps |
 //! | `step.rs`, `repeat.rs` | steps and loops to instructions, by phase |
+//! | `action.rs` | steps of a record action's slice |
 //! | `join.rs` | lookups by the rows of a scan |
 //! | `write.rs` | inserts, updates and fills |
 //! | `late_read.rs` | columns that are read where their value is used |
 //! | `presence.rs` | which rows are known to be there |
 //! | `tape.rs` | what the now-phase hands to the later-phase |
 
+mod action;
 mod builder;
 pub(crate) mod code;
 mod condition;
@@ -47,8 +50,9 @@ pub(crate) use step::mentioned;
 
 use crate::catalog::Catalog;
 use crate::ir::{Program, RowId, VariableId};
-use crate::slice::Phases;
+use crate::slice::action_slice::Slice;
 use crate::slice::outline::Outline;
+use crate::slice::{ActionSlice, ActionSlices, Phases};
 use builder::Builder;
 use fabius_value::Result;
 use instruction::Register;
@@ -90,6 +94,22 @@ pub fn compile_action(program: &Program, catalog: &Catalog, element_of: Option<V
     Compiler::new(program, catalog, Part::Action { element_of }, None).compile()
 }
 
+/// What an action that others depend on, or that depends on others, does to its row. It computes no results.
+///
+/// # Errors
+/// As [`compile_whole`].
+pub fn compile_action_slice(program: &Program, catalog: &Catalog, action: &ActionSlice) -> Result<Code> {
+    Compiler::new(program, catalog, Part::Slice { results: false }, None).of_slice(&action.slice).compile()
+}
+
+/// The program's results, from what its actions hand over.
+///
+/// # Errors
+/// As [`compile_whole`].
+pub fn compile_results(program: &Program, catalog: &Catalog, slices: &ActionSlices) -> Result<Code> {
+    Compiler::new(program, catalog, Part::Slice { results: true }, None).of_slice(&slices.results).compile()
+}
+
 /// The part of a program that is being compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
@@ -97,6 +117,7 @@ enum Part {
     Now,
     Later { results: bool },
     Action { element_of: Option<VariableId> },
+    Slice { results: bool },
 }
 
 struct Compiler<'p> {
@@ -105,6 +126,8 @@ struct Compiler<'p> {
     part: Part,
     /// Of phase code.
     tape: Option<Tape<'p>>,
+    /// Of a slice's code.
+    slice: Option<&'p Slice>,
     builder: Builder<'p>,
     presence: Presence,
     late_reads: LateReads,
@@ -133,6 +156,7 @@ impl<'p> Compiler<'p> {
             catalog,
             part,
             tape: phases.map(|phases| Tape::new(program, phases, results)),
+            slice: None,
             builder: Builder::new(program),
             presence: Presence::nothing(program),
             late_reads: LateReads::of(&outline),
@@ -142,6 +166,10 @@ impl<'p> Compiler<'p> {
             key_blocks: HashMap::new(),
             waiting: None,
         }
+    }
+
+    fn of_slice(self, slice: &'p Slice) -> Compiler<'p> {
+        Compiler { slice: Some(slice), ..self }
     }
 
     fn compile(mut self) -> Result<Code> {

@@ -12,6 +12,7 @@ use super::{Compiler, Part};
 use crate::ir::{
     self, Block, Expression, ExpressionKind, Message, Returned, RowId, Step, StepKind, Type, VariableId,
 };
+use crate::slice::outline::Part as Branch;
 use fabius_value::{Result, TableId};
 
 impl<'p> Compiler<'p> {
@@ -24,6 +25,7 @@ impl<'p> Compiler<'p> {
         let mark = self.builder.mark();
         match self.part {
             Part::Whole | Part::Action { .. } => self.compute(step)?,
+            Part::Slice { .. } => self.slice_step(step)?,
             Part::Now => {
                 if self.concerns(step) {
                     self.compute(step)?;
@@ -91,7 +93,7 @@ impl<'p> Compiler<'p> {
         !captures.is_empty() && !matches!(step.kind, StepKind::Read { .. } | StepKind::Insert { .. })
     }
 
-    fn compute(&mut self, step: &'p Step) -> Result<()> {
+    pub(super) fn compute(&mut self, step: &'p Step) -> Result<()> {
         let later = matches!(self.part, Part::Later { .. });
         match &step.kind {
             StepKind::Assign { variable, value } => {
@@ -125,7 +127,9 @@ impl<'p> Compiler<'p> {
             }
             StepKind::Read { .. } => self.read(step),
             StepKind::Require { condition, failure } if !later => self.require(condition, failure)?,
-            StepKind::If { condition, then, otherwise } => self.branch(condition, then, otherwise)?,
+            StepKind::If { condition, then, otherwise } => {
+                self.branch(step, condition, (then, otherwise))?;
+            }
             StepKind::ForList { list, fields, body } => self.for_list(step, *list, fields, body)?,
             StepKind::ForRange { variable, from, to, body } => {
                 self.for_range(step, *variable, (from, to), body)?
@@ -283,16 +287,23 @@ impl<'p> Compiler<'p> {
             .collect()
     }
 
-    fn branch(&mut self, condition: &Expression, then: &'p Block, otherwise: &'p Block) -> Result<()> {
+    fn branch(
+        &mut self,
+        step: &Step,
+        condition: &Expression,
+        (then, otherwise): (&'p Block, &'p Block),
+    ) -> Result<()> {
         let (other, end) = (self.builder.label(), self.builder.label());
         self.builder.jump(condition, Truth::NotTrue, other)?;
         let before = self.presence.clone();
+        self.disable(step, Branch::Then);
         self.block(then)?;
-        if !otherwise.is_empty() {
+        if !otherwise.is_empty() || self.disables(step, Branch::Otherwise) {
             self.builder.emit(Instruction::Jump { target: end });
         }
         self.builder.place(other);
         let after_then = std::mem::replace(&mut self.presence, before);
+        self.disable(step, Branch::Otherwise);
         self.block(otherwise)?;
         self.presence.meet(&after_then);
         self.builder.place(end);
@@ -306,6 +317,7 @@ impl<'p> Compiler<'p> {
             Part::Now => !later,
             Part::Later { results } => results,
             Part::Action { .. } => false,
+            Part::Slice { results } => results,
         };
         if !wanted {
             return Ok(());

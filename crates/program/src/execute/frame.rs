@@ -87,7 +87,8 @@ impl<'a, R: Copy + Default, S> Frame<'a, R, S> {
         }
     }
 
-    /// Begins a run of a [record action](crate::compile::compile_action); the element begins at `element` of the list's
+    /// Begins a run of a [record action](crate::compile::compile_action), or of a
+    /// [slice](crate::compile::compile_action_slice) that has no lists; the element begins at `element` of the list's
     /// number among the parameters and the place among the bytes. Scalars come before lists.
     ///
     /// # Errors
@@ -102,7 +103,7 @@ impl<'a, R: Copy + Default, S> Frame<'a, R, S> {
     ) -> Result<()> {
         self.prepare(code, arena);
         let mut reader = ArgumentReader::new(arguments);
-        for parameter in &code.parameters {
+        for parameter in &code.parameters[..code.parameters_used] {
             let ParameterPlace::Scalar(encoded, place) = &parameter.place else { break };
             reader.field(encoded, |datum| {
                 if let Some(register) = place {

@@ -34,6 +34,7 @@
 //! - what a part needs runs in its phase, is captured, or is a parameter; what stands around it
 //!   runs in its phase too.
 
+pub(crate) mod action_slice;
 mod conflict;
 mod delta;
 mod expression_range;
@@ -49,6 +50,7 @@ pub(crate) mod outline;
 mod proof;
 mod reliance;
 
+pub use action_slice::{ActionSlice, ActionSlices, Indivisible, take_apart};
 pub use independence::are_independent;
 pub use interval::Interval;
 
