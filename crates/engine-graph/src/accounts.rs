@@ -2,14 +2,18 @@
 //!
 //! ```text
 //! move(value, ids)   reads and writes each of them: one piece     set(value, ids)   writes each: independent actions
+//! pay(value, src, dst), choose(value, by, one, other): dependent actions
 //! ```
 
 use crate::construction::{Material, construct};
 use crate::decomposition::{Decompositions, Prefixes};
+use crate::execution::Grounds;
 use crate::graph::{Graph, Queue, Stamped};
 use crate::{GraphEngine, Settings};
+use fabius_engine::eager::Ground;
 use fabius_engine::entry::Call;
 use fabius_program::arguments;
+use fabius_program::ir::Type;
 use fabius_testing::rig::Rig;
 use fabius_value::{Datum, Key, Seq, Value};
 use std::sync::Arc;
@@ -18,6 +22,14 @@ const PROGRAMS: &str = "
     table accounts { id: int, balance: bigint, primary key (id) }
     procedure open(count: int) { for id in 0 to count - 1 { insert accounts { id: id::int, balance: 0 } } }
     procedure move(value: bigint, ids: list of int) { for id in ids { accounts[id].balance += value } }
+    procedure pay(value: bigint, src: int, dst: int) {
+        require accounts[src].balance >= value, \"insufficient funds\"
+        accounts[src].balance = 0
+        accounts[dst].balance = value
+    }
+    procedure choose(value: bigint, by: int, one: int, other: int) {
+        if accounts[by].balance < value { accounts[one].balance = value } else { accounts[other].balance = value }
+    }
     procedure set(value: bigint, ids: list of int) { for id in ids { accounts[id].balance = value } }
 ";
 
@@ -29,13 +41,27 @@ pub const FIRST: u64 = 100;
 
 /// Builds the graph of calls on so many accounts, with seqs from [`FIRST`] on, for a test to look at.
 pub fn with_graph<R>(accounts: i32, calls: &[Named<'_>], test: impl FnOnce(&mut Graph<'_>) -> R) -> R {
+    with_grounds(accounts, calls, |graph, _| test(graph))
+}
+
+/// Builds that graph with what it takes to execute it.
+pub fn with_grounds<R>(
+    accounts: i32,
+    calls: &[Named<'_>],
+    test: impl for<'a> FnOnce(&mut Graph<'a>, Grounds<'a>) -> R,
+) -> R {
     let rig = Rig::new(&|foundation| Arc::new(GraphEngine::new(foundation, Settings::default())));
     rig.define(PROGRAMS);
     rig.call("open", &[Value::Int(accounts)]).expect("they are new");
     let encoded = calls.iter().map(|(name, ids)| {
         let procedure = rig.procedure(name);
-        let ids = Value::List(ids.iter().map(|id| vec![Value::Int(*id)]).collect());
-        (procedure.id, arguments::encode(&procedure.program, &[Value::BigInt(1), ids]).expect("they fit"))
+        let ids = ids.iter().map(|id| Value::Int(*id));
+        let ids: Vec<Value> = match procedure.program.variables[1].ty {
+            Type::List(_) => vec![Value::List(ids.map(|id| vec![id]).collect())],
+            Type::Scalar(_) => ids.collect(),
+        };
+        let values: Vec<Value> = std::iter::once(Value::BigInt(1)).chain(ids).collect();
+        (procedure.id, arguments::encode(&procedure.program, &values).expect("they fit"))
     });
     let encoded: Vec<_> = encoded.collect();
     let definitions = rig.foundation.definitions();
@@ -49,9 +75,11 @@ pub fn with_graph<R>(accounts: i32, calls: &[Named<'_>], test: impl FnOnce(&mut 
         Stamped { call, seq: Seq(seq), batch: None }
     });
     let stamped: Vec<_> = stamped.collect();
+    let ground = Ground::new(rig.foundation.clone());
+    let schema = ground.gate.read();
     let mut graph = Graph::default();
     construct(&material, &stamped, &mut graph);
-    test(&mut graph)
+    test(&mut graph, Grounds { material: &material, ground: &ground, schema: &schema, time_us: 0 })
 }
 
 /// The number of an account's queue, if it has one.

@@ -1,6 +1,6 @@
 //! Calls that are one composite action (LADS, section 3.3.2).
 //!
-//! A call with logical dependencies is executed in one piece, once it is at the head of all its record queues: no
+//! A call that is not taken apart is executed in one piece, once it is at the head of all its record queues: no
 //! other call is at them until it has ended. So nothing that it does is controlled any further, and an abort
 //! has no consequences for others (section 3.3.1).
 

@@ -12,7 +12,8 @@
 //! ```
 
 use crate::decomposition::{Decompositions, Prefixes};
-use crate::graph::{Action, CallNode, Graph, NONE, Queue, Stamped, Subject};
+use crate::graph::{Action, CallNode, Graph, Kind, NONE, Queue, Stamped, Subject};
+use crate::standing::Standing;
 use crossbeam_epoch::Guard;
 use fabius_engine::Definitions;
 use fabius_program::arguments::DecodedArguments;
@@ -20,8 +21,8 @@ use fabius_storage::{Record, Table, chain, index::prefetch};
 use fabius_value::{Key, limit};
 use hashbrown::hash_table::Entry;
 use std::ops::Range;
-use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::{Arc, OnceLock};
 
 /// Calls whose keys are computed before the first of them is appended.
 const AHEAD_CALLS: usize = 16;
@@ -40,7 +41,7 @@ pub struct Material<'a> {
 struct Pending<'a> {
     call: u32,
     element: Option<(u16, u32)>,
-    /// Whether it writes the record, if it is independent.
+    /// Whether it writes the record, if its call is taken apart.
     writes: bool,
     /// None, if it is about an idempotency key.
     table: Option<&'a Arc<Table>>,
@@ -106,6 +107,9 @@ impl<'a> Construction<'_, 'a> {
         for queue in first_queue..self.graph.queues.len() {
             self.look(queue);
         }
+        for call in first_call..self.graph.calls.len() {
+            self.bind(call);
+        }
     }
 
     /// Adds a call, and what it will access to what is to be appended.
@@ -133,17 +137,26 @@ impl<'a> Construction<'_, 'a> {
             decoded.push_from(&procedure.signature, call.arguments, note).ok()
         });
         // An element takes a byte at least, and gives a turn of a loop.
-        let mut is_independent = place.is_some()
-            && prefixes.is_independent(call)
-            && call.arguments.len() as u64 <= limit::LOOP_TURNS;
+        let has_turns = call.arguments.len() as u64 <= limit::LOOP_TURNS;
+        let mut kind = match prefixes.kind(call) {
+            Kind::Independent if !has_turns => Kind::Whole,
+            kind if place.is_some() => kind,
+            _ => Kind::Whole,
+        };
         // Arguments that cannot be decoded abort a call before it accesses anything.
         if let (Some(decomposition), Some(place)) = (decompositions.get(call.procedure), place) {
             // The list whose elements keys vary with, where its rows begin, and whether actions about them write.
             let (mut list, mut begin, mut writes_each) = (u16::MAX, 0, false);
             let writes_once = decomposition.writes_at(None);
+            // Of dependent actions each has a place of its own, also at rows that nobody writes.
+            let mut dependent = decomposition.dependent.as_ref().filter(|_| kind == Kind::Dependent);
+            let mut writes =
+                dependent.iter_mut().flat_map(|calls| &calls.actions).map(|action| action.writes);
             let mut fits = true;
             let has_all = decomposition.keys.for_each_element(decoded.at(place), |table, values, element| {
-                let Some(prefix) = prefixes.get(table) else { return };
+                let own = writes.next();
+                let whole = definitions.table(table).schema().primary_key.len();
+                let Some(prefix) = prefixes.get(table).or(own.map(|_| whole)) else { return };
                 let table = definitions.table(table);
                 // A key that is too long has no row; its call aborts if it gets there, and may access others before.
                 if table.encode_key(&values[..prefix], key).is_err() {
@@ -162,13 +175,23 @@ impl<'a> Construction<'_, 'a> {
                     }
                     rows[begin + row]
                 });
-                let writes = if element.is_some() { writes_each } else { writes_once };
+                let writes = own.unwrap_or(if element.is_some() { writes_each } else { writes_once });
                 add(Some(table), key, is_whole, element, writes);
             });
-            is_independent &= has_all && fits;
+            if !(has_all && fits) {
+                kind = Kind::Whole;
+            }
         }
-        let (first_action, home, waits) = (0, 0, AtomicU32::new(0));
-        self.graph.calls.push(CallNode { stamped, first_action, is_independent, home, waits });
+        self.graph.calls.push(CallNode {
+            stamped,
+            first_action: 0,
+            kind,
+            home: 0,
+            waits: AtomicU32::new(0),
+            first_standing: 0,
+            first_handed: 0,
+            is_answered: AtomicBool::new(false),
+        });
     }
 
     /// Appends an action to its record's queue.
@@ -185,8 +208,8 @@ impl<'a> Construction<'_, 'a> {
                 let queue = &mut queues[*found.get() as usize];
                 let last = &mut actions[queue.last as usize];
                 if last.call == wanted.call {
-                    // Two actions of a call on one record depend on each other.
-                    node.is_independent = false;
+                    // Two actions of a call on one record are one.
+                    node.kind = Kind::Whole;
                     return;
                 }
                 last.next = action;
@@ -219,7 +242,9 @@ impl<'a> Construction<'_, 'a> {
                 *free.insert(queues.len() as u32 - 1).get()
             }
         };
-        node.is_independent &= queues[number as usize].record().is_some();
+        if queues[number as usize].record().is_none() {
+            node.kind = Kind::Whole;
+        }
         actions.push(Action { call: wanted.call, queue: number, next: NONE, element: wanted.element });
     }
 
@@ -229,13 +254,26 @@ impl<'a> Construction<'_, 'a> {
         let queue = &mut queues[number];
         let (Some(record), Some(table)) = (queue.record(), queue.table) else { return };
         // SAFETY: the epoch is pinned.
-        if self.material.prefixes.is_still(table.id()) && !unsafe { chain::is_present(record.head()) } {
+        if self.material.prefixes.keeps_rows(table.id()) && !unsafe { chain::is_present(record.head()) } {
             queue.subject = Subject::Key(record.key().into());
             let mut action = queue.first;
             while action != NONE {
-                calls[actions[action as usize].call as usize].is_independent = false;
+                calls[actions[action as usize].call as usize].kind = Kind::Whole;
                 action = actions[action as usize].next;
             }
+        }
+    }
+
+    /// Notes what a dependent call's actions wait for, and makes room for what they hand over.
+    fn bind(&mut self, call: usize) {
+        let Graph { calls, standings, handed, .. } = &mut *self.graph;
+        let node = &mut calls[call];
+        if node.kind == Kind::Dependent {
+            let decomposition = self.material.decompositions.get(node.stamped.call.procedure);
+            let dependent = decomposition.and_then(|of| of.dependent.as_ref()).expect("it is taken apart");
+            (node.first_standing, node.first_handed) = (standings.len() as u32, handed.len() as u32);
+            standings.extend(dependent.actions.iter().map(|action| Standing::new(action.before)));
+            handed.extend((0..dependent.handed).map(|_| OnceLock::new()));
         }
     }
 }
@@ -257,6 +295,7 @@ fn place(key: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use crate::accounts::{FIRST, calls_at, queue_of, with_graph};
+    use crate::graph::Kind;
     use fabius_env::Random;
     use fabius_value::Seq;
 
@@ -306,8 +345,8 @@ mod tests {
         let calls: [(&str, &[i32]); 4] =
             [("set", &[0, 1]), ("move", &[0, 1]), ("set", &[0, 9]), ("set", &[1, 1])];
         with_graph(2, &calls, |graph| {
-            let independent: Vec<bool> = graph.calls.iter().map(|node| node.is_independent).collect();
-            assert_eq!(independent, [true, false, false, false]);
+            let kinds: Vec<Kind> = graph.calls.iter().map(|node| node.kind).collect();
+            assert_eq!(kinds, [Kind::Independent, Kind::Whole, Kind::Whole, Kind::Whole]);
         });
     }
 }

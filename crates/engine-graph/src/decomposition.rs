@@ -17,17 +17,19 @@
 //!
 //! The actions of a call are *independent* if there are no logical dependencies among them (definition 2), and
 //! none decides whether the others happen (`fabius_program::slice::are_independent`): as long as all rows are there,
-//! which is known beforehand in a table that is still.
+//! which is known beforehand in a table that is still. Actions with logical dependencies have code of their own each
+//! (`fabius_program::slice::take_apart`); all others are one, the call.
 
+use crate::graph::Kind;
 use fabius_engine::Definitions;
 use fabius_engine::entry::Call;
 use fabius_program::access::accesses;
 use fabius_program::catalog::{Catalog, ProcedureId};
-use fabius_program::compile::{Code, compile_action};
-use fabius_program::ir::{Program, VariableId};
+use fabius_program::compile::{Code, compile_action, compile_action_slice, compile_results};
+use fabius_program::ir::{Program, Type, VariableId};
 use fabius_program::key_plan::KeyPlan;
 use fabius_program::known_key::AccessKind;
-use fabius_program::slice::are_independent;
+use fabius_program::slice::{are_independent, take_apart};
 use fabius_value::TableId;
 
 /// A program's accesses.
@@ -42,6 +44,80 @@ pub struct Decomposition {
     actions: Option<Vec<(Option<u16>, Code)>>,
     /// Whether what an action is about tells its record from others that the call accesses.
     pub is_sole: bool,
+    /// Its record actions, if they are taken apart though they depend on each other.
+    pub dependent: Option<Dependent>,
+}
+
+/// A program as record actions that depend on each other, in the order of the plan of keys.
+pub struct Dependent {
+    /// The actions.
+    pub actions: Vec<DependentAction>,
+    /// The one that decides last whether the call aborts.
+    pub last_deciding: Option<u32>,
+    /// Those that hold what they write until then.
+    pub holding: Vec<u32>,
+    /// How many values are handed over.
+    pub handed: u32,
+    /// What the results are, from those.
+    pub results: Code,
+    /// Whether all parameters are scalars.
+    pub is_scalar: bool,
+}
+
+/// A record action of such a program.
+pub struct DependentAction {
+    /// What it does.
+    pub code: Code,
+    /// How many actions it comes after.
+    pub before: u32,
+    /// Those that come after it.
+    pub followers: Vec<u32>,
+    /// Whether it can abort the call.
+    pub decides: bool,
+    /// Whether it writes its record,
+    pub writes: bool,
+    /// and only when the last has decided.
+    pub holds: bool,
+    /// Whether the call may abort when it can run already: not if it decides itself, or comes after all that do.
+    pub begins: bool,
+}
+
+impl Dependent {
+    fn of(program: &Program, catalog: &Catalog) -> Option<Dependent> {
+        let slices = take_apart(program, catalog).ok()?;
+        let before = |at: usize| {
+            let mut before: Vec<usize> = slices.actions[at].after.iter().map(|before| before.on).collect();
+            before.dedup();
+            before
+        };
+        let numbers = 0..slices.actions.len();
+        let actions = slices.actions.iter().enumerate().map(|(at, action)| {
+            let followers = numbers.clone().filter(|other| before(*other).contains(&at));
+            Some(DependentAction {
+                code: compile_action_slice(program, catalog, action).ok()?,
+                before: before(at).len() as u32,
+                followers: followers.map(|follower| follower as u32).collect(),
+                decides: action.decides,
+                writes: action.writes,
+                holds: action.holds,
+                begins: slices
+                    .deciding
+                    .last()
+                    .is_some_and(|last| !action.decides && !before(at).contains(last)),
+            })
+        });
+        let holding = numbers.clone().filter(|at| slices.actions[*at].holds);
+        Some(Dependent {
+            actions: actions.collect::<Option<_>>()?,
+            last_deciding: slices.deciding.last().map(|last| *last as u32),
+            holding: holding.map(|at| at as u32).collect(),
+            handed: slices.handed as u32,
+            results: compile_results(program, catalog, &slices).ok()?,
+            is_scalar: program.variables[..program.parameter_count]
+                .iter()
+                .all(|parameter| matches!(parameter.ty, Type::Scalar(_))),
+        })
+    }
 }
 
 impl Decomposition {
@@ -64,7 +140,8 @@ impl Decomposition {
         let actions =
             are_independent(program, catalog).then(|| keys.lists().into_iter().map(action).collect());
         let is_sole = keys.has_one_for_each_element();
-        Decomposition { keys, prefixes, writes, actions: actions.flatten(), is_sole }
+        let dependent = Dependent::of(program, catalog);
+        Decomposition { keys, prefixes, writes, actions: actions.flatten(), is_sole, dependent }
     }
 
     /// What an independent action does that is about this element of the arguments.
@@ -107,6 +184,8 @@ pub struct Prefixes {
     tables: Vec<Prefix>,
     /// By procedure: whether its calls' actions are independent, if nobody waits for what they read.
     independent: Vec<bool>,
+    /// By procedure: whether its calls' actions are taken apart though they depend on each other.
+    dependent: Vec<bool>,
 }
 
 /// What is known of a table.
@@ -144,11 +223,15 @@ impl Prefixes {
                 prefix.is_still &= !comes_or_goes;
             }
         }
-        let mut prefixes = Prefixes { tables, independent: vec![false; called.len()] };
+        let none = vec![false; called.len()];
+        let mut prefixes = Prefixes { tables, independent: none.clone(), dependent: none };
         for number in (0..called.len()).filter(|number| called[*number]) {
             let decomposition = &decompositions.0[number];
             prefixes.independent[number] = decomposition.actions.is_some()
                 && decomposition.prefixes.iter().all(|(table, _)| prefixes.is_still(*table))
+                && definitions.procedure(ProcedureId(number as u32)).is_ok();
+            prefixes.dependent[number] = decomposition.dependent.is_some()
+                && decomposition.prefixes.iter().all(|(table, _)| prefixes.keeps_rows(*table))
                 && definitions.procedure(ProcedureId(number as u32)).is_ok();
         }
         prefixes
@@ -169,12 +252,25 @@ impl Prefixes {
         prefix.is_written && prefix.is_still && prefix.is_whole
     }
 
-    /// Whether a call's actions are independent. Results and idempotency keys belong to calls as a whole.
+    /// Whether a table is written record by record if at all, and no rows come or go.
     #[inline]
-    pub fn is_independent(&self, call: &Call<'_>) -> bool {
-        let is_independent =
-            self.independent.get(call.procedure.0 as usize).is_some_and(|is_independent| *is_independent);
-        is_independent && !call.wants_result && call.key.is_none()
+    pub fn keeps_rows(&self, table: TableId) -> bool {
+        !self.tables[table.0 as usize].is_written || self.is_still(table)
+    }
+
+    /// How a call is executed. Idempotency keys belong to calls as a whole.
+    #[inline]
+    pub fn kind(&self, call: &Call<'_>) -> Kind {
+        let has = |all: &[bool]| all.get(call.procedure.0 as usize).is_some_and(|has| *has);
+        if call.key.is_some() {
+            Kind::Whole
+        } else if !call.wants_result && has(&self.independent) {
+            Kind::Independent
+        } else if has(&self.dependent) {
+            Kind::Dependent
+        } else {
+            Kind::Whole
+        }
     }
 }
 
@@ -185,10 +281,11 @@ mod tests {
     use fabius_testing::rig::Rig;
     use std::sync::Arc;
 
-    /// Goal: `docs/decisions/calls-wait-for-all-their-heads.md` says which workloads' calls are taken apart: these are
-    /// all programs of theirs that are and write something, of `ycsb`, `assert`, and `cart`.
+    /// Goal: decisions say which workloads' calls are taken apart: these are all programs of theirs that are and write
+    /// something, first those with independent actions (`docs/decisions/calls-wait-for-all-their-heads.md`), then all
+    /// with actions that may depend on each other (`docs/decisions/record-actions-with-dependencies.md`).
     #[test]
-    fn few_workloads_are_taken_apart() {
+    fn some_workloads_are_taken_apart() {
         let programs = [
             include_str!("../../bench/programs/ycsb.fab"),
             include_str!("../../bench/programs/rmw10.fab"),
@@ -199,8 +296,9 @@ mod tests {
             include_str!("../../bench/programs/assert.fab"),
             include_str!("../../bench/programs/calvin_micro.fab"),
             include_str!("../../bench/programs/cart.fab"),
+            include_str!("../../bench/programs/bank.fab"),
         ];
-        let mut found = Vec::new();
+        let (mut independent, mut dependent) = (Vec::new(), Vec::new());
         for text in programs {
             let rig = Rig::new(&|foundation| Arc::new(GraphEngine::new(foundation, Settings::default())));
             rig.define(text);
@@ -208,10 +306,17 @@ mod tests {
             let mut decompositions = Decompositions::default();
             decompositions.follow(&definitions);
             let procedures = definitions.procedures.iter_from(0).filter(|procedure| !procedure.is_read_only);
-            let is_apart = |id| decompositions.get(id).is_some_and(|of| of.actions.is_some());
-            let apart = procedures.filter(|procedure| is_apart(procedure.id));
-            found.extend(apart.map(|procedure| procedure.program.name.clone()));
+            for procedure in procedures {
+                let decomposition = decompositions.get(procedure.id).expect("it has one");
+                let name = &procedure.program.name;
+                independent.extend(decomposition.actions.as_ref().map(|_| name.clone()));
+                dependent.extend(decomposition.dependent.as_ref().map(|_| name.clone()));
+            }
         }
-        assert_eq!(found, ["ycsb", "decrement", "clear"]);
+        assert_eq!(independent, ["ycsb", "decrement", "clear"]);
+        assert_eq!(
+            dependent,
+            ["increment", "like", "decrement", "add_item", "clear", "transfer", "deposit",]
+        );
     }
 }

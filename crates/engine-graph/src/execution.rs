@@ -12,22 +12,36 @@
 //! worker 1                                                        \--> message: run 8 on b
 //! ```
 //!
+//! An action that depends on others waits at the head of its queue for them: whoever ends one sends a message for each
+//! that has waited for it alone, and if a call aborts, or a branch is not taken, for those that come to nothing
+//! (sections 3.3.1 and 4.2.3; `docs/decisions/record-actions-with-dependencies.md`):
+//!
+//! ```text
+//! partition 0   accounts[1003]: (8 minus)   checks, holds ------------------> writes, next in the queue
+//! partition 1   accounts[1005]: (8 add)     waits   \--> message: adds --/ message, next in the queue
+//! ```
+//!
 //! Workers take no locks on records or keys, and never wait for a call before the end of the graph. The call with the
-//! lowest timestamp of all that are left is at the head of all its queues, so somebody can always go on. What is left
-//! of latches: whoever is at a partition holds its mutex, which others try and go past ([`Partition::begun`]); a call
-//! in one piece that inserts rows latches indexes for as long as a key goes in.
+//! lowest timestamp of all that are left is at the head of all its queues, and its actions wait in no circle, so
+//! somebody can always go on. What is left of latches: whoever is at a partition holds its mutex, which others try and
+//! go past ([`Partition::progress`]); a call in one piece that inserts rows latches indexes for as long as a key goes
+//! in.
 
 use crate::composite::InTurn;
 use crate::construction::Material;
-use crate::graph::{Action, Executable, Graph, NONE, Partition, Stamped};
-use crate::record_action::ActionRunner;
+use crate::graph::{Action, Executable, Graph, Kind, NONE, Partition, Progress, Stamped, UnwrittenByQueue};
+use crate::record_action::{ActionRunner, Run};
+use crate::standing::Next;
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
 use fabius_engine::eager::Ground;
+use fabius_engine::eager::intake::Outcomes;
 use fabius_engine::eager::plan::Schema;
 use fabius_engine::eager::turn::{Order, Turn};
 use fabius_env::schedule;
 use fabius_storage::index::prefetch;
+use fabius_value::Error;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
 /// Queues between one stage of bringing rows near and the next.
 const STRIDE: usize = 4;
@@ -54,6 +68,10 @@ pub struct Worker<'w> {
     guard: &'w Guard,
     calls: Turn<'w, InTurn>,
     actions: ActionRunner<'w>,
+    /// The partition that it is at,
+    partition: u32,
+    /// and what has become executable there since it is.
+    ready: Vec<Executable>,
 }
 
 impl<'w> Worker<'w> {
@@ -65,20 +83,24 @@ impl<'w> Worker<'w> {
             graph,
             ground,
             calls: Turn::new(shared, schema, guard, arena, Order::Logged, time_us, InTurn),
-            actions: ActionRunner::new(material.decompositions, arena, time_us, shared),
+            actions: ActionRunner::new(material.decompositions, &graph.handed, arena, time_us, shared),
+            partition: 0,
+            ready: Vec::new(),
             guard,
         }
     }
 
-    /// Executes what is executable of the partitions that nobody is at, `first` to begin with; how many independent
-    /// actions and whole calls that was.
+    /// Executes what is executable of the partitions that nobody is at, `first` to begin with; how many actions, and
+    /// whole calls, that was.
     pub fn work(&mut self, first: usize) -> usize {
         let count = self.graph.partitions.len();
         let mut ended = 0;
-        for partition in (first..first + count).map(|number| &self.graph.partitions[number % count]) {
-            let Some(mut begun) = partition.begun.try_lock() else { continue };
-            while let Some(next) = self.next(partition, &mut begun) {
-                ended += self.execute(next);
+        for number in (first..first + count).map(|number| number % count) {
+            let partition = &self.graph.partitions[number];
+            let Some(mut progress) = partition.progress.try_lock() else { continue };
+            self.partition = number as u32;
+            while let Some(next) = self.next(partition, &mut progress.begun) {
+                ended += self.execute(next, &mut progress);
             }
         }
         ended
@@ -90,12 +112,22 @@ impl<'w> Worker<'w> {
         self.calls.end();
     }
 
-    /// What comes next in a partition of which so much has begun.
-    fn next(&self, partition: &Partition, begun: &mut usize) -> Option<Executable> {
+    /// What comes next in a partition of which so much has begun: the rest of a call that has just gone on, whose rows
+    /// are near.
+    fn next(&mut self, partition: &Partition, begun: &mut usize) -> Option<Executable> {
+        if let Some(ready) = self.ready.pop() {
+            return Some(ready);
+        }
         let Some(next) = partition.starts.get(*begun) else { return partition.inbox.pop() };
         self.bring_near(|ahead| match partition.starts.get(*begun + ahead * STRIDE)? {
-            Executable::Actions(first) => Some(&self.graph.actions[*first as usize..][..1]),
-            Executable::Call(_) => None,
+            Executable::Actions(first) => {
+                let action = &self.graph.actions[*first as usize];
+                Some(match self.graph.calls[action.call as usize].kind {
+                    Kind::Dependent => self.graph.actions_of(action.call),
+                    Kind::Independent | Kind::Whole => std::slice::from_ref(action),
+                })
+            }
+            Executable::Call(_) | Executable::Write(_) | Executable::Leave(_) => None,
         });
         *begun += 1;
         Some(*next)
@@ -119,7 +151,7 @@ impl<'w> Worker<'w> {
     }
 
     /// Executes what is executable, and all that is so behind it in its queue; how much that was.
-    fn execute(&mut self, what: Executable) -> usize {
+    fn execute(&mut self, what: Executable, progress: &mut Progress) -> usize {
         let graph = self.graph;
         match what {
             Executable::Call(call) => {
@@ -138,25 +170,176 @@ impl<'w> Worker<'w> {
                 graph.actions_of(call).iter().for_each(|action| self.reach(action.next));
                 1
             }
-            Executable::Actions(first) => {
-                let mut next = first;
-                let mut ended = 0;
-                let actions = std::iter::from_fn(|| {
-                    let action = graph.actions.get(next as usize)?;
-                    let node = &graph.calls[action.call as usize];
-                    node.is_independent.then(|| {
-                        next = action.next;
-                        if let Some(later) = graph.actions.get(next as usize) {
-                            prefetch(later);
-                        }
-                        ended += 1;
-                        (action, node)
-                    })
-                });
-                self.actions.run(graph.queue_of(&graph.actions[first as usize]), actions);
-                self.reach(next);
-                ended
+            Executable::Actions(first) | Executable::Write(first) | Executable::Leave(first) => {
+                self.run_queue(first, what, &mut progress.unwritten)
             }
+        }
+    }
+
+    /// Goes on with a queue from the action at its head on, up to one that waits for others; how many actions left it.
+    fn run_queue(&mut self, first: u32, mut what: Executable, unwritten: &mut UnwrittenByQueue) -> usize {
+        let graph = self.graph;
+        let number = graph.actions[first as usize].queue;
+        let queue = &graph.queues[number as usize];
+        let mut run = self.actions.begin(queue);
+        // Most queues are gone through in one run.
+        if first != queue.first || !matches!(what, Executable::Actions(_)) {
+            let left = unwritten.find_entry(queue.hash, |(of, _)| *of == number);
+            left.into_iter().for_each(|left| self.actions.resume(&mut run, left.remove().0.1));
+        }
+        let (mut at, mut ended) = (first, 0);
+        loop {
+            let action = &graph.actions[at as usize];
+            let node = &graph.calls[action.call as usize];
+            if node.kind == Kind::Independent {
+                self.actions.run_independent(&mut run, action, node);
+            } else if !self.run_dependent(&mut run, at, what) {
+                self.keep(run, number, unwritten);
+                return ended;
+            }
+            ended += 1;
+            at = action.next;
+            let Some(next) = graph.actions.get(at as usize) else {
+                self.actions.write(run);
+                return ended;
+            };
+            prefetch(next);
+            what = match graph.calls[next.call as usize].kind {
+                Kind::Independent => Executable::Actions(at),
+                Kind::Dependent => match graph.reach(at) {
+                    Some((_, executable)) => executable,
+                    None => {
+                        self.keep(run, number, unwritten);
+                        return ended;
+                    }
+                },
+                Kind::Whole => {
+                    self.actions.write(run);
+                    self.reach(at);
+                    return ended;
+                }
+            };
+        }
+    }
+
+    /// Ends a run of a queue's actions before one that waits.
+    fn keep(&mut self, run: Run<'w>, number: u32, unwritten: &mut UnwrittenByQueue) {
+        let hash = |of: u32| self.graph.queues[of as usize].hash;
+        if let Some(left) = self.actions.keep(run) {
+            unwritten.insert_unique(hash(number), (number, left), |(of, _)| hash(*of));
+        }
+    }
+
+    /// Does what can be done about a dependent action at the head of its queue; whether it leaves the queue.
+    fn run_dependent(&mut self, run: &mut Run<'w>, at: u32, what: Executable) -> bool {
+        let graph = self.graph;
+        let call = graph.actions[at as usize].call;
+        let node = &graph.calls[call as usize];
+        let number = at - node.first_action;
+        match what {
+            Executable::Actions(_) => {
+                let action = &self.actions.dependent(node).actions[number as usize];
+                if !action.begins || graph.standing(node, number).begin() == Next::Run {
+                    schedule::point("action");
+                    match self.actions.run_dependent(run, action, node) {
+                        Ok(()) => {
+                            run.disabled().for_each(|other| self.disable(call, other));
+                            self.end_action(call, number);
+                            if action.holds {
+                                return false;
+                            }
+                        }
+                        Err(error) => self.abort(call, number, error),
+                    }
+                }
+            }
+            Executable::Write(_) => run.write_held(),
+            Executable::Leave(_) => run.drop_held(),
+            Executable::Call(_) => unreachable!("a call in one piece is no action"),
+        }
+        if node.stamped.call.wants_result {
+            self.leave(run, call);
+        }
+        true
+    }
+
+    /// A dependent call's action has come to its end: what depends on it goes on, and what holds writes if nothing can
+    /// abort the call any more.
+    fn end_action(&mut self, call: u32, number: u32) {
+        let node = &self.graph.calls[call as usize];
+        let dependent = self.actions.dependent(node);
+        for &follower in &dependent.actions[number as usize].followers {
+            match self.graph.standing(node, follower).follow() {
+                Next::Run => self.send(node.first_action + follower, Executable::Actions),
+                Next::End => self.end_action(call, follower),
+                Next::Leave | Next::Nothing => {}
+            }
+        }
+        if dependent.last_deciding == Some(number) {
+            for &holding in &dependent.holding {
+                if !self.graph.standing(node, holding).is_disabled() {
+                    self.send(node.first_action + holding, Executable::Write);
+                }
+            }
+        }
+    }
+
+    /// A branch is not taken: an action in it comes to nothing.
+    fn disable(&mut self, call: u32, number: u32) {
+        let node = &self.graph.calls[call as usize];
+        if self.graph.standing(node, number).disable() == Next::Leave {
+            self.send(node.first_action + number, Executable::Leave);
+        }
+    }
+
+    /// A dependent call aborts: its other actions come to nothing, and who waits for it is told why.
+    fn abort(&mut self, call: u32, number: u32, error: Error) {
+        let node = &self.graph.calls[call as usize];
+        let place = node.stamped.batch.map_or(0, |(_, place)| place);
+        let counters = &self.ground.foundation().counters;
+        counters.aborted.add(1);
+        self.answer(call, Outcomes { aborts: vec![(place, error)], ..Outcomes::default() });
+        for (other, action) in (0..).zip(&self.actions.dependent(node).actions) {
+            if other != number
+                && self.graph.standing(node, other).abort(action.holds, action.begins) == Next::Leave
+            {
+                self.send(node.first_action + other, Executable::Leave);
+            }
+        }
+    }
+
+    /// An action has left its queue whose call wants results: they are computed when the last has.
+    fn leave(&mut self, run: &mut Run<'w>, call: u32) {
+        let node = &self.graph.calls[call as usize];
+        let is_last = node.waits.fetch_sub(1, AcqRel) == 1;
+        if is_last && !node.is_answered.load(Acquire) {
+            let mut outcomes = Outcomes::default();
+            let place = node.stamped.batch.map_or(0, |(_, place)| place);
+            outcomes.returned.push(place, self.actions.results(run, node));
+            let counters = &self.ground.foundation().counters;
+            counters.committed.add(1);
+            counters.immediate.add(1);
+            self.answer(call, outcomes);
+        }
+    }
+
+    /// What has become of a dependent call, before its graph is committed.
+    fn answer(&self, call: u32, outcomes: Outcomes) {
+        let node = &self.graph.calls[call as usize];
+        node.is_answered.store(true, Release);
+        if let Some((work, _)) = node.stamped.batch {
+            self.ground.end(work, 1, Outcomes { last: node.stamped.seq, ..outcomes });
+        }
+    }
+
+    /// Something can be done about an action that waits at the head of its queue: sends that to its partition.
+    fn send(&mut self, action: u32, what: impl Fn(u32) -> Executable) {
+        let partition = self.graph.queue_of(&self.graph.actions[action as usize]).partition;
+        if partition == self.partition {
+            self.ready.push(what(action));
+        } else {
+            self.graph.partitions[partition as usize].inbox.push(what(action));
+            schedule::point("message");
         }
     }
 
@@ -167,6 +350,58 @@ impl<'w> Worker<'w> {
         {
             self.graph.partitions[partition as usize].inbox.push(executable);
             schedule::point("message");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accounts::{Named, with_grounds};
+    use crate::partitioning::partition;
+
+    /// The actions of each call that have run, by the places of their accounts in the call, and whether it has come to
+    /// an end before its graph was committed.
+    fn run(partitions: usize, calls: &[Named<'_>]) -> Vec<(Vec<usize>, bool)> {
+        with_grounds(8, calls, |graph, grounds| {
+            partition(graph, partitions);
+            let graph = &*graph;
+            let (guard, arena) = (crossbeam_epoch::pin(), Bump::new());
+            let mut worker = Worker::new(grounds, graph, &guard, &arena);
+            while !graph.has_ended() {
+                let ended = worker.work(0);
+                assert!(ended > 0, "{} are left, and nothing can be executed", graph.open.load(Acquire));
+                graph.end(ended);
+            }
+            let of_call = |node: &crate::graph::CallNode<'_>| {
+                assert_eq!(node.kind, Kind::Dependent);
+                let count = worker.actions.dependent(node).actions.len() as u32;
+                let has_run = |number: &u32| !graph.standing(node, *number).is_disabled();
+                let ran = (0..count).filter(has_run).map(|number| number as usize).collect();
+                (ran, node.is_answered.load(Acquire))
+            };
+            graph.calls.iter().map(of_call).collect()
+        })
+    }
+
+    /// Goal: who decides disables what comes to nothing (sections 3.3.1 and 4.2.3): the second action of a call that
+    /// aborts, and that of a branch that is not taken, leave their queues without running, and what is behind them goes
+    /// on.
+    #[test]
+    fn what_comes_to_nothing_does_not_run() {
+        for partitions in 1..4 {
+            // Every account has 0, and a value is 1.
+            let calls: [Named<'_>; 5] = [
+                ("pay", &[0, 7]),
+                ("choose", &[0, 7, 1]),
+                ("pay", &[7, 1]),
+                ("choose", &[7, 2, 3]),
+                ("pay", &[2, 7]),
+            ];
+            let expected = [(vec![0], true), (vec![0, 1], false), (vec![0, 1], false), (vec![0, 1], false)];
+            let found = run(partitions, &calls);
+            assert_eq!(found[..4], expected, "{partitions} partitions");
+            assert_eq!(found[4], (vec![0, 1], false), "{partitions} partitions");
         }
     }
 }

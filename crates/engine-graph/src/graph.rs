@@ -1,9 +1,10 @@
 //! The dependency graph of some calls (LADS, section 3.1).
 //!
 //! A vertex is a record action: what a call does to a record (or to a coarser part of a table). Temporal
-//! dependencies are the order of a record's *action queue*, in timestamp order. Logical dependencies bind the actions
-//! of a call together: it is executed in one piece, at the head of all its queues. A call without them has
-//! *independent* actions, each of which is executed when its own turn comes.
+//! dependencies are the order of a record's *action queue*, in timestamp order. Logical dependencies are those between
+//! the actions of a call. Without them its actions are *independent*: each is executed when its own turn comes.
+//! *Dependent* ones wait for others too. A call that is not taken apart is executed *whole*, at the head of all its
+//! queues.
 //!
 //! ```text
 //!            accounts[1003]   accounts[1005]        queue = what is partitioned
@@ -12,19 +13,21 @@
 //! call 8           v (8) --------> (8)
 //! ```
 
+use crate::handed::Handed;
+use crate::standing::{Next, Standing};
 use crossbeam_queue::SegQueue;
 use fabius_engine::eager::intake::Work;
 use fabius_engine::entry::Call;
 use fabius_env::sync::Mutex;
 use fabius_program::execute::emptied;
 use fabius_storage::{Record, Table};
-use fabius_value::Seq;
+use fabius_value::{ColumnMask, Seq};
 use hashbrown::HashTable;
-use std::sync::Arc;
 use std::sync::atomic::{
-    AtomicU32, AtomicUsize,
+    AtomicBool, AtomicU32, AtomicUsize,
     Ordering::{AcqRel, Acquire},
 };
+use std::sync::{Arc, OnceLock};
 
 /// No action, or no queue.
 pub const NONE: u32 = u32::MAX;
@@ -40,18 +43,36 @@ pub struct Stamped<'a> {
     pub batch: Option<(&'a Arc<Work>, u32)>,
 }
 
+/// How a call is executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Action by action, in any order.
+    Independent,
+    /// Action by action, each after those that it depends on.
+    Dependent,
+    /// In one piece.
+    Whole,
+}
+
 /// A call of the graph.
 pub struct CallNode<'a> {
     /// The call.
     pub stamped: Stamped<'a>,
     /// The place of the call's first action; its actions end where the next call's begin.
     pub first_action: u32,
-    /// Whether its actions are independent.
-    pub is_independent: bool,
+    /// How it is executed.
+    pub kind: Kind,
     /// The partition where it is executed, if it is executed in one piece.
     pub home: u32,
-    /// Queues at whose head it is not yet.
+    /// Of a whole call, queues at whose head it is not yet; of a dependent one that wants its result, actions that have
+    /// not left their queues.
     pub waits: AtomicU32,
+    /// The place of its first action's standing, if it is dependent.
+    pub first_standing: u32,
+    /// The place of the first value that its actions hand over.
+    pub first_handed: u32,
+    /// Whether whoever has handed it in knows what has become of it.
+    pub is_answered: AtomicBool,
 }
 
 /// A vertex: a call's turn at a queue.
@@ -84,8 +105,28 @@ pub struct Queue<'a> {
     pub weight: u32,
     /// Where it is executed.
     pub partition: u32,
-    /// Whether an independent action writes the record.
+    /// Whether an action writes the record that is not part of a whole call.
     pub is_written: bool,
+}
+
+/// What actions of a queue have written while later ones are waited for.
+#[derive(Default)]
+pub struct Unwritten {
+    /// Values for the record.
+    pub values: Kept,
+    /// Values that the action at the head holds until its call has been decided.
+    pub held: Kept,
+}
+
+/// Values of some columns.
+#[derive(Default)]
+pub struct Kept {
+    /// Which columns.
+    pub columns: ColumnMask,
+    /// Their values, in ascending order of columns.
+    pub values: Vec<Handed>,
+    /// Who has written last.
+    pub writer: Seq,
 }
 
 /// What the actions of a queue are about.
@@ -127,8 +168,24 @@ impl<'a> Queue<'a> {
 pub enum Executable {
     /// A call in one piece.
     Call(u32),
-    /// A queue from this action on, up to the first that is part of a whole call.
+    /// A queue from this action on, up to the first that waits for others.
     Actions(u32),
+    /// A queue from this action on, which writes what it holds.
+    Write(u32),
+    /// A queue from this action on, which comes to nothing.
+    Leave(u32),
+}
+
+/// What has been written in queues, by their numbers and hashes.
+pub type UnwrittenByQueue = HashTable<(u32, Box<Unwritten>)>;
+
+/// How far the execution of a partition is.
+#[derive(Default)]
+pub struct Progress {
+    /// How much of what is executable from the beginning has begun.
+    pub begun: usize,
+    /// What has been written that is not in the records yet.
+    pub unwritten: UnwrittenByQueue,
 }
 
 /// A part of the graph that one worker at a time executes.
@@ -136,8 +193,8 @@ pub enum Executable {
 pub struct Partition {
     /// What is executable from the beginning.
     pub starts: Vec<Executable>,
-    /// How much of it has begun; whoever holds this executes the partition.
-    pub begun: Mutex<usize>,
+    /// How far it is; whoever holds this executes the partition.
+    pub progress: Mutex<Progress>,
     /// What has become executable, as messages.
     pub inbox: SegQueue<Executable>,
 }
@@ -149,13 +206,17 @@ pub struct Graph<'a> {
     pub calls: Vec<CallNode<'a>>,
     /// Actions, call by call.
     pub actions: Vec<Action>,
+    /// How far dependent actions are, call by call.
+    pub standings: Vec<Standing>,
+    /// What dependent actions hand over, call by call.
+    pub handed: Vec<OnceLock<Handed>>,
     /// Action queues.
     pub queues: Vec<Queue<'a>>,
     /// The queues by table and key.
     pub map: HashTable<u32>,
     /// What it has been divided into.
     pub partitions: Vec<Partition>,
-    /// Independent actions, and whole calls, that have not ended.
+    /// Actions of calls that are taken apart, and whole calls, that have not ended.
     pub open: AtomicUsize,
 }
 
@@ -165,11 +226,15 @@ impl<'a> Graph<'a> {
         self.map.clear();
         for partition in &mut self.partitions {
             partition.starts.clear();
-            *partition.begun.lock() = 0;
+            let mut progress = partition.progress.lock();
+            progress.begun = 0;
+            progress.unwritten.clear();
         }
         Graph {
             calls: emptied(self.calls),
             actions: emptied(self.actions),
+            standings: emptied(self.standings),
+            handed: emptied(self.handed),
             queues: emptied(self.queues),
             map: self.map,
             partitions: self.partitions,
@@ -197,14 +262,29 @@ impl<'a> Graph<'a> {
     pub fn reach(&self, action: u32) -> Option<(u32, Executable)> {
         let at = self.actions.get(action as usize)?;
         let node = &self.calls[at.call as usize];
-        if node.is_independent {
-            Some((self.queue_of(at).partition, Executable::Actions(action)))
-        } else {
-            (node.waits.fetch_sub(1, AcqRel) == 1).then_some((node.home, Executable::Call(at.call)))
-        }
+        let next = match node.kind {
+            Kind::Independent => Next::Run,
+            Kind::Dependent => self.standing(node, action - node.first_action).reach(),
+            Kind::Whole => {
+                let is_last = node.waits.fetch_sub(1, AcqRel) == 1;
+                return is_last.then_some((node.home, Executable::Call(at.call)));
+            }
+        };
+        let executable = match next {
+            Next::Run => Executable::Actions(action),
+            Next::Leave => Executable::Leave(action),
+            Next::Nothing | Next::End => return None,
+        };
+        Some((self.queue_of(at).partition, executable))
     }
 
-    /// So many independent actions, and whole calls, have ended; whether those were the last.
+    /// How far a dependent call's action is, by its number in the call.
+    #[inline]
+    pub fn standing(&self, node: &CallNode<'_>, number: u32) -> &Standing {
+        &self.standings[(node.first_standing + number) as usize]
+    }
+
+    /// So many actions of calls that are taken apart, and whole calls, have ended; whether those were the last.
     pub fn end(&self, count: usize) -> bool {
         self.open.fetch_sub(count, AcqRel) == count
     }

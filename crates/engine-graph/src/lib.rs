@@ -20,6 +20,8 @@
 //! | [`construction`] | building it (algorithm 1) |
 //! | [`partitioning`] | dividing it (algorithm 2) |
 //! | [`execution`] | executing it (algorithm 3) |
+//! | [`standing`] | how far an action is that depends on others |
+//! | [`handed`] | values that one action hands to others |
 //! | [`record_action`] | one action after the other on a record, which is written once |
 //! | [`composite`] | calls that are one composite action |
 //! | [`round`] | the phases, and the barrier at the end of each graph |
@@ -39,10 +41,12 @@ pub mod decomposition;
 pub mod engine;
 pub mod execution;
 pub mod graph;
+pub mod handed;
 pub mod initiator;
 pub mod partitioning;
 pub mod record_action;
 pub mod round;
+pub mod standing;
 pub mod statistics;
 
 pub use engine::{GraphEngine, Settings};

@@ -1,17 +1,18 @@
 //! Dependency graph partitioning (LADS, section 3.2, algorithm 2).
 //!
 //! What is partitioned is the weighted graph of record queues: a vertex is a queue and weighs as much as it has
-//! actions; an edge weighs as much as there are calls in one piece that have an action in one queue and the next of
-//! their actions in the other. Such a call needs all of its actions at once, so each pair of them depends on each
-//! other; a chain binds them together as well, with one edge less than there are actions instead of their square's
-//! half. The queues are divided evenly along the key range first; then the vertex whose move takes away most of the
-//! cut's weight is moved to the other side of its edge, as long as that is a gain and the balance bound holds:
+//! actions; an edge weighs as much as there are calls that have an action in one queue and the next of their actions
+//! in the other, unless their actions are independent. A call in one piece needs all of its actions at once, so each
+//! pair of them depends on each other; a chain binds them together as well, with one edge less than there are actions
+//! instead of their square's half. The queues are divided evenly along the key range first; then the vertex whose move
+//! takes away most of the cut's weight is moved to the other side of its edge, as long as that is a gain and the
+//! balance bound holds:
 //!
 //! ```text
 //! w(V_k) <= (1 + epsilon) * w(V) / n      for every partition k
 //! ```
 
-use crate::graph::{Executable, Graph, NONE, Partition, Queue};
+use crate::graph::{Executable, Graph, Kind, NONE, Partition, Queue};
 use std::collections::BinaryHeap;
 use std::iter::successors;
 use std::sync::atomic::Ordering::Relaxed;
@@ -45,12 +46,14 @@ fn begin(graph: &mut Graph<'_>) {
         let count = actions.len();
         let node = &mut graph.calls[number];
         // A call without actions is executed all the same.
-        node.is_independent &= count > 0;
-        if node.is_independent {
+        if count == 0 {
+            node.kind = Kind::Whole;
+        }
+        node.waits.store(count as u32, Relaxed);
+        if node.kind != Kind::Whole {
             continue;
         }
         node.home = home;
-        node.waits.store(count as u32, Relaxed);
         open = open + 1 - count;
         if count == 0 {
             graph.partitions[home as usize].starts.push(Executable::Call(number as u32));
@@ -96,7 +99,7 @@ fn neighbours(graph: &Graph<'_>, queue: u32) -> impl Iterator<Item = u32> {
     own.flat_map(|at| {
         let call = graph.actions[at as usize].call;
         let ends = [at.wrapping_sub(1), at + 1].into_iter().filter_map(|end| graph.actions.get(end as usize));
-        let is_bound = !graph.calls[call as usize].is_independent;
+        let is_bound = graph.calls[call as usize].kind != Kind::Independent;
         ends.filter(move |end| is_bound && end.call == call).map(|end| end.queue)
     })
 }
@@ -115,7 +118,7 @@ fn benefit(graph: &Graph<'_>, queue: u32, count: &mut [i64]) -> (i64, u32) {
 
 /// Moves queues across the cut.
 fn improve(graph: &mut Graph<'_>, weights: &mut [u64]) {
-    if graph.calls.iter().all(|node| node.is_independent) {
+    if graph.calls.iter().all(|node| node.kind == Kind::Independent) {
         return;
     }
     let bound = ((1.0 + EPSILON) * graph.actions.len() as f64 / weights.len() as f64) as u64;

@@ -1,98 +1,206 @@
 //! Record actions one after the other on a record, which is written once (LADS, sections 3.1 and 4.2.2).
 //!
-//! A call's record action is its program, run for one element of its arguments on one record: what the program does
-//! to other records is done by their actions, elsewhere. What the actions of a queue write stays here until the
-//! last of them, so the record gets one version:
+//! An independent action is its call's program, run for one element of its arguments on one record: what the program
+//! does to other records is done by their actions, elsewhere. A dependent one has code of its own, which takes values
+//! from other actions and hands values over. What the actions of a queue write stays here until the last of them, so
+//! the record gets one version:
 //!
 //! ```text
 //! queue of usertable[7, 42]     write 3    read    write 9    write 4 --> one version {value: 4}
 //! values here                      {3}      {3}       {9}        {4}      with the seq of the last writer
 //! ```
+//!
+//! Where an action waits for others, what has been written stays with the partition
+//! ([`Progress::unwritten`](crate::graph::Progress)); a whole call finds it in the record.
 
-use crate::decomposition::Decompositions;
-use crate::graph::{Action, CallNode, Queue, Stamped};
+use crate::decomposition::{Decompositions, Dependent, DependentAction};
+use crate::graph::{Action, CallNode, Kept, Queue, Stamped, Unwritten};
+use crate::handed::Handed;
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
 use fabius_engine::eager::commit;
 use fabius_engine::eager::shared::Shared;
 use fabius_engine::eager::trail::Trail;
 use fabius_engine::eager::workspace::{Image, Write};
+use fabius_program::compile::Code;
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
 use fabius_program::execute::{self, Frame};
 use fabius_storage::{Cell, Record, Table, chain};
-use fabius_value::{ColumnId, ColumnMask, Datum, Key, Seq, TableId};
+use fabius_value::{ColumnId, ColumnMask, Datum, Error, Key, Seq, TableId, Value};
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What runs actions on one thread.
 pub struct ActionRunner<'a> {
     decompositions: &'a Decompositions,
+    /// What all dependent actions of the graph hand over.
+    handed: &'a [OnceLock<Handed>],
     arena: &'a Bump,
     shared: &'a Shared,
     frame: Frame<'a, Row, Infallible>,
     time_us: i64,
-    /// By column, if an action has written it.
-    values: Vec<Datum<'a>>,
-    key: Key,
+    /// Not while a run is in progress.
+    buffers: Option<Box<Buffers<'a>>>,
     trail: Trail<'a>,
+}
+
+/// Room for what a run of actions needs.
+#[derive(Default)]
+struct Buffers<'a> {
+    /// By column, if it has been written.
+    values: Vec<Datum<'a>>,
+    /// By column, if the action that runs, or holds, has written it, and nobody may see that yet.
+    own: Vec<Datum<'a>>,
+    disabled: Vec<u16>,
+    key: Key,
+    /// Room for what stays with queues.
+    #[allow(clippy::vec_box, reason = "queues have boxes")]
+    spare: Vec<Box<Unwritten>>,
 }
 
 impl<'a> ActionRunner<'a> {
     /// A runner for calls that were logged at a time, with memory until the end of the graph.
     pub fn new(
         decompositions: &'a Decompositions,
+        handed: &'a [OnceLock<Handed>],
         arena: &'a Bump,
         time_us: i64,
         shared: &'a Shared,
     ) -> ActionRunner<'a> {
-        let (frame, values, key, trail) = Default::default();
-        ActionRunner { decompositions, arena, shared, frame, time_us, values, key, trail }
+        let (frame, trail) = Default::default();
+        let buffers = Some(Box::default());
+        ActionRunner { decompositions, handed, arena, shared, frame, time_us, buffers, trail }
     }
 
-    /// Runs actions of a queue, which are at its head, and writes the record, if any of them has.
-    pub fn run(&mut self, queue: &Queue<'a>, actions: impl Iterator<Item = (&'a Action, &'a CallNode<'a>)>) {
+    /// How a dependent call is taken apart.
+    #[inline]
+    pub fn dependent(&self, node: &CallNode<'_>) -> &'a Dependent {
+        let decomposition = self.decompositions.get(node.stamped.call.procedure);
+        decomposition.and_then(|of| of.dependent.as_ref()).expect("it was there when the graph was built")
+    }
+
+    /// Begins a run of actions of a queue, from its head on.
+    #[inline]
+    pub fn begin(&mut self, queue: &Queue<'a>) -> Run<'a> {
         let (Some(table), Some(record)) = (queue.table, queue.record()) else {
-            unreachable!("an independent action has a record");
+            unreachable!("an action of a call that is taken apart has a record");
         };
-        let mut context = RecordContext {
+        Run {
             table,
             record,
             is_sole: false,
+            is_tentative: false,
             time_us: self.time_us,
             written: ColumnMask::EMPTY,
+            written_own: ColumnMask::EMPTY,
             seq: Seq::ZERO,
             writer: Seq::ZERO,
-            values: &mut self.values,
-            key: &mut self.key,
+            handed: &[],
+            buffers: self.buffers.take().expect("one run is in progress at a time"),
+        }
+    }
+
+    /// Takes up what an earlier run of the queue has left.
+    pub fn resume(&self, run: &mut Run<'a>, mut unwritten: Box<Unwritten>) {
+        let Unwritten { values, held } = &mut *unwritten;
+        (run.writer, run.seq) = (values.writer, held.writer);
+        run.written = restore(values, &mut run.buffers.values, self.arena);
+        run.written_own = restore(held, &mut run.buffers.own, self.arena);
+        run.buffers.spare.push(unwritten);
+    }
+
+    /// Runs an independent action at the head of the queue.
+    #[inline]
+    pub fn run_independent(&mut self, run: &mut Run<'a>, action: &Action, node: &CallNode<'a>) {
+        let Stamped { call, seq, .. } = &node.stamped;
+        let decomposition = self.decompositions.get(call.procedure);
+        let decomposition = decomposition.expect("it was there when the graph was built");
+        let code = decomposition.action(action.element);
+        (run.is_sole, run.is_tentative, run.seq) = (decomposition.is_sole, false, *seq);
+        let started = self.frame.start_action(code, call.arguments, action.element, self.arena);
+        started.expect("the arguments of independent actions are well-formed");
+        let ended = execute::run(&mut self.frame, code, run, self.arena);
+        ended.expect("nothing makes an independent action abort");
+    }
+
+    /// Runs a dependent action at the head of the queue; what it has written is held if it `holds`.
+    ///
+    /// # Errors
+    /// Why its call aborts; it has written nothing then.
+    pub fn run_dependent(
+        &mut self,
+        run: &mut Run<'a>,
+        action: &'a DependentAction,
+        node: &CallNode<'a>,
+    ) -> Result<(), Error> {
+        let seq = &node.stamped.seq;
+        (run.is_sole, run.is_tentative, run.seq) = (true, action.decides || action.holds, *seq);
+        run.handed = &self.handed[node.first_handed as usize..];
+        self.start_dependent(&action.code, node);
+        match execute::run(&mut self.frame, &action.code, run, self.arena) {
+            Ok(()) if action.holds => {}
+            Ok(()) => run.write_held(),
+            Err(Stop::Abort(error)) => {
+                run.drop_held();
+                return Err(error);
+            }
+            Err(Stop::Restart | Stop::Blocked) => unreachable!("an action has every value"),
+        }
+        Ok(())
+    }
+
+    fn start_dependent(&mut self, code: &Code, node: &CallNode<'a>) {
+        let arguments = node.stamped.call.arguments;
+        let started = match self.dependent(node).is_scalar {
+            true => self.frame.start_action(code, arguments, None, self.arena),
+            false => self.frame.start(code, arguments, self.arena),
         };
-        for (action, node) in actions {
-            let Stamped { call, seq, .. } = &node.stamped;
-            let decomposition = self.decompositions.get(call.procedure);
-            let decomposition = decomposition.expect("it was there when the graph was built");
-            let code = decomposition.action(action.element);
-            context.is_sole = decomposition.is_sole;
-            context.seq = *seq;
-            let started = self.frame.start_action(code, call.arguments, action.element, self.arena);
-            started.expect("the arguments of independent actions are well-formed");
-            let ended = execute::run(&mut self.frame, code, &mut context, self.arena);
-            ended.expect("nothing makes an independent action abort");
+        started.expect("the arguments of dependent actions are well-formed");
+    }
+
+    /// The results of a dependent call whose actions have ended, the last of them in this run.
+    pub fn results(&mut self, run: &mut Run<'a>, node: &CallNode<'a>) -> impl Iterator<Item = Value> {
+        let code = &self.dependent(node).results;
+        run.handed = &self.handed[node.first_handed as usize..];
+        self.start_dependent(code, node);
+        let ended = execute::run(&mut self.frame, code, run, self.arena);
+        ended.expect("computing results of a call that is taken apart cannot fail");
+        self.frame.returned(code)
+    }
+
+    /// Ends a run of actions, and writes the record if any of them has.
+    pub fn write(&mut self, run: Run<'a>) {
+        let Run { table, record, written: columns, writer, mut buffers, .. } = run;
+        if !columns.is_empty() {
+            // In place: a column's rank is never above its number.
+            for (rank, column) in columns.iter().enumerate() {
+                buffers.values[rank] = buffers.values[usize::from(column.0)];
+            }
+            let image = Image::Columns(columns, &buffers.values[..columns.len()]);
+            let write = Write { table, record, image };
+            // SAFETY: nobody else writes or reads the record before its next action, but for readers at their seqs, and
+            // this engine leaves nothing unsettled.
+            if let Some(pushed) =
+                unsafe { commit::put_in_turns(&write, writer, self.shared.collected(), &mut self.trail) }
+            {
+                self.trail.push(table, record, pushed);
+            }
         }
-        let RecordContext { written: columns, writer, values, .. } = context;
-        if columns.is_empty() {
-            return;
-        }
-        // In place: a column's rank is never above its number.
-        for (rank, column) in columns.iter().enumerate() {
-            values[rank] = values[usize::from(column.0)];
-        }
-        let write = Write { table, record, image: Image::Columns(columns, &values[..columns.len()]) };
-        // SAFETY: nobody else writes or reads the record before its next action, but for readers at their seqs, and
-        // this engine leaves nothing unsettled.
-        if let Some(pushed) =
-            unsafe { commit::put_in_turns(&write, writer, self.shared.collected(), &mut self.trail) }
-        {
-            self.trail.push(table, record, pushed);
-        }
+        self.buffers = Some(buffers);
+    }
+
+    /// Ends a run of actions before one that waits; gives what they have written, which is for the next run.
+    pub fn keep(&mut self, run: Run<'a>) -> Option<Box<Unwritten>> {
+        let Run { written, written_own, writer, seq, mut buffers, .. } = run;
+        let has_written = !written.is_empty() || !written_own.is_empty();
+        let left = has_written.then(|| {
+            let mut unwritten = buffers.spare.pop().unwrap_or_default();
+            keep(&mut unwritten.values, written, &buffers.values, writer);
+            keep(&mut unwritten.held, written_own, &buffers.own, seq);
+            unwritten
+        });
+        self.buffers = Some(buffers);
+        left
     }
 
     /// Ends with the graph, whose calls have been committed: versions that nobody needs any more go, below `collected`.
@@ -101,25 +209,75 @@ impl<'a> ActionRunner<'a> {
     }
 }
 
-/// What an action sees: its record, as the actions before have left it.
-struct RecordContext<'r, 'a> {
+fn keep(kept: &mut Kept, columns: ColumnMask, values: &[Datum<'_>], writer: Seq) {
+    (kept.columns, kept.writer) = (columns, writer);
+    kept.values.extend(columns.iter().map(|column| Handed::from(values[usize::from(column.0)])));
+}
+
+/// Takes values out that were kept, by column; gives which.
+fn restore<'a>(kept: &mut Kept, values: &mut Vec<Datum<'a>>, arena: &'a Bump) -> ColumnMask {
+    for (column, value) in kept.columns.iter().zip(kept.values.drain(..)) {
+        put(values, column, value.in_arena(arena));
+    }
+    kept.columns
+}
+
+fn put<'a>(values: &mut Vec<Datum<'a>>, column: ColumnId, value: Datum<'a>) {
+    let at = usize::from(column.0);
+    if values.len() <= at {
+        values.resize(at + 1, Datum::Null);
+    }
+    values[at] = value;
+}
+
+/// A run of actions on a record. What an action sees is the record, as the actions before have left it.
+pub struct Run<'a> {
     table: &'a Arc<Table>,
     record: &'a Record,
     /// Whether the action can mean no other record.
     is_sole: bool,
+    /// Whether what it writes may have to be dropped, or to wait.
+    is_tentative: bool,
     time_us: i64,
+    /// What is written in the end.
     written: ColumnMask,
+    /// What the action that runs, or holds, has written, if that is tentative.
+    written_own: ColumnMask,
     /// The action's timestamp.
     seq: Seq,
     /// That of the last one that has written.
     writer: Seq,
-    values: &'r mut Vec<Datum<'a>>,
-    key: &'r mut Key,
+    /// What the actions of its call hand over.
+    handed: &'a [OnceLock<Handed>],
+    buffers: Box<Buffers<'a>>,
+}
+
+impl Run<'_> {
+    /// The call of the action has been decided, and commits.
+    pub fn write_held(&mut self) {
+        if !self.written_own.is_empty() {
+            for column in self.written_own.iter() {
+                put(&mut self.buffers.values, column, self.buffers.own[usize::from(column.0)]);
+            }
+            self.written = self.written.union(self.written_own);
+            (self.writer, self.written_own) = (self.seq, ColumnMask::EMPTY);
+        }
+    }
+
+    /// The call of the action aborts.
+    pub fn drop_held(&mut self) {
+        self.written_own = ColumnMask::EMPTY;
+    }
+
+    /// Actions of the same call that come to nothing, as the last one has found.
+    pub fn disabled(&mut self) -> impl Iterator<Item = u32> {
+        self.buffers.disabled.drain(..).map(u32::from)
+    }
 }
 
 /// A row that the program names.
 #[derive(Clone, Copy, Default)]
-enum Row {
+pub enum Row {
     /// There is none, since its key is null.
     #[default]
     Missing,
@@ -129,7 +287,7 @@ enum Row {
     Elsewhere,
 }
 
-impl<'a> Context<'a> for RecordContext<'_, 'a> {
+impl<'a> Context<'a> for Run<'a> {
     type Row = Row;
     type Scan = Infallible;
 
@@ -141,8 +299,8 @@ impl<'a> Context<'a> for RecordContext<'_, 'a> {
         if table != self.table.id() {
             return Ok(Row::Elsewhere);
         }
-        self.table.encode_key(key, self.key)?;
-        Ok(if self.key.bytes() == self.record.key() { Row::Own } else { Row::Elsewhere })
+        self.table.encode_key(key, &mut self.buffers.key)?;
+        Ok(if self.buffers.key.bytes() == self.record.key() { Row::Own } else { Row::Elsewhere })
     }
 
     #[inline]
@@ -156,8 +314,11 @@ impl<'a> Context<'a> for RecordContext<'_, 'a> {
         if !matches!(row, Row::Own) {
             return Ok(Datum::Null);
         }
+        if self.written_own.contains(column) {
+            return Ok(self.buffers.own[usize::from(column.0)]);
+        }
         if self.written.contains(column) {
-            return Ok(self.values[usize::from(column.0)]);
+            return Ok(self.buffers.values[usize::from(column.0)]);
         }
         let data_type = self.table.types()[usize::from(column.0)];
         // SAFETY: the epoch is pinned.
@@ -169,11 +330,18 @@ impl<'a> Context<'a> for RecordContext<'_, 'a> {
 
     #[inline]
     fn update(&mut self, _: TableId, row: Row, write: WriteSet<'_, 'a>) -> Result<(), Stop> {
-        if matches!(row, Row::Own) {
-            self.values.resize(self.table.types().len().max(self.values.len()), Datum::Null);
-            for (column, value) in write.columns.iter().zip(write.values) {
-                self.values[usize::from(column.0)] = *value;
-            }
+        if !matches!(row, Row::Own) {
+            return Ok(());
+        }
+        let Buffers { values, own, .. } = &mut *self.buffers;
+        let values = if self.is_tentative { own } else { values };
+        values.resize(self.table.types().len().max(values.len()), Datum::Null);
+        for (column, value) in write.columns.iter().zip(write.values) {
+            values[usize::from(column.0)] = *value;
+        }
+        if self.is_tentative {
+            self.written_own = self.written_own.union(write.columns);
+        } else {
             self.written = self.written.union(write.columns);
             self.writer = self.seq;
         }
@@ -204,7 +372,27 @@ impl<'a> Context<'a> for RecordContext<'_, 'a> {
         unreachable!("calls that draw random numbers are executed in one piece")
     }
 
+    #[inline]
+    fn give(&mut self, number: u16, value: Datum<'a>) {
+        let given = self.handed[usize::from(number)].set(value.into());
+        assert!(given.is_ok(), "a step of an action runs once");
+    }
+
+    #[inline]
+    fn take(&mut self, number: u16) -> Datum<'a> {
+        taken(self.handed, number)
+    }
+
+    fn disable(&mut self, action: u16) {
+        self.buffers.disabled.push(action);
+    }
+
     fn is_missing(&self, row: Row) -> bool {
         matches!(row, Row::Missing)
     }
+}
+
+#[inline]
+fn taken<'a>(handed: &'a [OnceLock<Handed>], number: u16) -> Datum<'a> {
+    handed[usize::from(number)].get().expect("an action comes after those that it takes values from").datum()
 }

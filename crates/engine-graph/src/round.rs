@@ -13,7 +13,7 @@
 
 use crate::construction::construct;
 use crate::execution::{Grounds, Worker};
-use crate::graph::{Graph, Stamped};
+use crate::graph::{CallNode, Graph, Kind, Stamped};
 use crate::partitioning::partition;
 use crate::statistics::Statistics;
 use bumpalo::Bump;
@@ -161,12 +161,14 @@ impl<'a> Round<'a> {
         schedule::point("promised");
         let batch = |stamped: &Stamped<'_>| stamped.batch.map(|(work, _)| Arc::as_ptr(work));
         for calls in graph.calls.chunk_by(|one, next| batch(&one.stamped) == batch(&next.stamped)) {
-            let independent = calls.iter().filter(|node| node.is_independent).count() as u32;
-            foundation.counters.committed.add(independent.into());
-            foundation.counters.immediate.add(independent.into());
-            if let (Some((work, _)), true) = (calls[0].stamped.batch, independent > 0) {
+            // Nobody has been told of these yet.
+            let is_open = |node: &&CallNode<'_>| node.kind != Kind::Whole && !node.is_answered.load(Acquire);
+            let open = calls.iter().filter(is_open).count() as u32;
+            foundation.counters.committed.add(open.into());
+            foundation.counters.immediate.add(open.into());
+            if let (Some((work, _)), true) = (calls[0].stamped.batch, open > 0) {
                 let last = calls[calls.len() - 1].stamped.seq;
-                ground.end(work, independent, Outcomes { last, ..Outcomes::default() });
+                ground.end(work, open, Outcomes { last, ..Outcomes::default() });
             }
         }
         ground.answer();

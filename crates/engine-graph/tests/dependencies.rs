@@ -1,0 +1,215 @@
+//! Calls whose record actions depend on each other are executed action by action, and come to what the serial oracle
+//! comes to.
+
+use fabius_engine::BatchBuilder;
+use fabius_engine_graph::{GraphEngine, Settings};
+use fabius_env::{Random, schedule};
+use fabius_program::arguments;
+use fabius_testing::differential::history::texts;
+use fabius_testing::oracle::Oracle;
+use fabius_testing::rig::Rig;
+use fabius_value::Value;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+const TABLES: &str = "
+    table accounts { id: int, balance: bigint, limits: int, note: text, primary key (id) }
+    table prices { id: int, price: bigint, label: text, primary key (id) using hash }
+    procedure fill(count: int) {
+        for id in 0 to count - 1 {
+            insert accounts { id: id::int, balance: id * 3, limits: 2147483600, note: 'account ' || id::text }
+            insert prices { id: id::int, price: id, label: 'price ' || id::text }
+        }
+    }
+";
+
+/// Programs of two accounts and a price, each taken apart, but for the last ones.
+const PROGRAMS: [(&str, &str); 14] = [
+    (
+        "transfer",
+        "-> bigint {
+            require accounts[a].balance >= n, \"insufficient funds\"
+            accounts[a].balance -= n
+            accounts[b].balance += n
+            return accounts[a].balance
+        }",
+    ),
+    // Each may be the one that leaves its range.
+    ("raise", "{ accounts[a].limits += n::int accounts[b].limits += n::int prices[p].price = n }"),
+    ("buy", "{ accounts[a].balance = accounts[a].balance - prices[p].price prices[p].label = 'bought' }"),
+    // Two rows decide together; the first has to wait for the second with what it writes.
+    (
+        "cover",
+        "-> (a: bigint, b: bigint) {
+            let x = accounts[a].balance
+            let y = accounts[b].balance
+            require x + y >= n, \"not together\"
+            accounts[a].balance = x + y - n
+            accounts[b].balance = 0
+            return x, y
+        }",
+    ),
+    (
+        "together",
+        "{
+            require accounts[a].balance + accounts[b].balance >= n, \"not together\"
+            accounts[a].note = 'covered'
+            prices[p].label = concat(accounts[b].note, '!')
+        }",
+    ),
+    (
+        "either",
+        "{
+            if accounts[a].balance > n { accounts[b].note = 'rich' } else { prices[p].label = accounts[a].note }
+        }",
+    ),
+    (
+        "nested",
+        "{
+            if accounts[a].balance > n {
+                require prices[p].price > 2, \"too cheap\"
+                if prices[p].price > 7 { accounts[b].limits += 17 }
+            } else {
+                prices[p].price = n
+            }
+        }",
+    ),
+    (
+        "divide",
+        "-> bigint {
+            prices[p].price = n / accounts[a].balance
+            accounts[b].balance = n
+            return prices[p].price
+        }",
+    ),
+    (
+        "relay",
+        "-> text {
+            prices[p].price = accounts[a].balance
+            accounts[b].balance = prices[p].price
+            accounts[b].note = accounts[a].note
+            return accounts[b].note || prices[p].label
+        }",
+    ),
+    ("look", "-> (x: bigint, y: bigint, z: text) { return accounts[a].balance, prices[p].price, accounts[b].note }"),
+    ("arguments", "{ require n > 3, \"small\" accounts[a].balance = n accounts[b].balance = n }"),
+    ("deposit", "-> bigint { accounts[a].balance += n return accounts[a].balance }"),
+    ("blind", "{ accounts[a].balance = n prices[p].price = n }"),
+    // Whole.
+    (
+        "turns",
+        "{ for i in 1 to 2 { accounts[a].balance += i require accounts[b].balance > 3, \"no\" prices[p].price -= i } }",
+    ),
+];
+const ROWS: u64 = 8;
+
+fn text() -> String {
+    let program =
+        |(name, body): &(&str, &str)| format!("procedure {name}(a: int, b: int, p: int, n: bigint) {body}\n");
+    TABLES.to_string() + &PROGRAMS.iter().map(program).collect::<String>()
+}
+
+fn rig(partitions: usize) -> Rig {
+    let settings = Settings { partitions: Some(partitions), workers_max: 3, ..Settings::default() };
+    let rig = Rig::new(&|foundation| Arc::new(GraphEngine::new(foundation, settings)));
+    rig.define(&text());
+    rig
+}
+
+/// Runs batches of random calls, and compares outcomes, results and rows with the oracle's.
+fn compare(rig: &Rig, seed: u64, batches: u64, calls: u64) {
+    let mut random = Random::seeded(seed);
+    let mut oracle = Oracle::new();
+    oracle.define(&text()).expect("it is well-formed");
+    let mut told = Vec::new();
+    let mut run = |calls: &[(&str, Vec<Value>, bool)]| {
+        let mut batch = BatchBuilder::new();
+        for (name, values, wants_result) in calls {
+            rig.push_call(&mut batch, name, values, None, *wants_result);
+        }
+        let batch = batch.build();
+        rig.run(&batch);
+        for (at, (name, values, wants_result)) in calls.iter().enumerate() {
+            let procedure = rig.procedure(name);
+            let bytes = arguments::encode(&procedure.program, values).expect("they fit");
+            let expected = oracle.call(procedure.id, &bytes, None, 0).result;
+            let actual = match wants_result {
+                true => rig.result(&batch, at as u32),
+                false => batch.outcome(at as u32).map(|_| expected.clone().unwrap_or_default()),
+            };
+            told.push(format!("{name} {values:?}: {expected:?}"));
+            let shown = |result: &fabius_value::Result<Vec<Value>>| match result {
+                Ok(values) => format!("{values:?}"),
+                Err(error) => format!("{error:?}"),
+            };
+            assert_eq!(shown(&actual), shown(&expected), "seed {seed}, call {at}\n{}", told.join("\n"));
+        }
+    };
+    run(&[("fill", vec![Value::Int(ROWS as i32)], false)]);
+    for _ in 0..batches {
+        // In some batches all calls meet at few rows.
+        let rows = if random.chance(1, 2) { ROWS } else { 3 };
+        let whole = random.chance(1, 3);
+        let programs = if whole { PROGRAMS.len() } else { PROGRAMS.len() - 1 };
+        let call = |random: &mut Random| {
+            let (name, _) = PROGRAMS[random.index(programs)];
+            // Now and then a row that is not there.
+            let above = if random.chance(1, 40) { 2 } else { 0 };
+            let mut id = |above| Value::Int(random.below(rows + above) as i32);
+            let ids = [id(above), id(0), id(0)];
+            let values = ids.into_iter().chain([Value::BigInt(random.below(20) as i64)]);
+            (name, values.collect(), random.chance(1, 2))
+        };
+        let count = 1 + random.below(calls);
+        run(&(0..count).map(|_| call(&mut random)).collect::<Vec<_>>());
+    }
+    for name in ["accounts", "prices"] {
+        let table = oracle.catalog().find_table(name).expect("it is there");
+        assert_eq!(
+            texts(rig.rows(name)),
+            texts(oracle.rows(table)),
+            "seed {seed}, {name}\n{}",
+            told.join("\n")
+        );
+    }
+}
+
+/// Goal: whatever the schedule, each call's outcome, error and results are those of its place in the order.
+#[test]
+fn any_schedule_comes_to_the_same() {
+    let seeds = std::env::var("FABIUS_SIM_SEEDS").ok();
+    let seeds = seeds
+        .as_deref()
+        .and_then(|text| text.split_once(".."))
+        .map_or(0..60, |(from, until)| from.parse().expect("a number")..until.parse().expect("a number"));
+    for seed in seeds {
+        schedule::simulate(seed, move || {
+            let rig = Arc::new(rig(1 + seed as usize % 4));
+            let stop = Arc::new(AtomicBool::new(false));
+            let helper = |number: usize| {
+                let (rig, stop) = (rig.clone(), stop.clone());
+                let work = move || {
+                    while !stop.load(Relaxed) {
+                        if !rig.engine.help() {
+                            schedule::give_way("help");
+                        }
+                    }
+                };
+                schedule::spawn(&format!("helper {number}"), work).expect("the system gives us a thread")
+            };
+            let helpers: Vec<_> = (0..2).map(helper).collect();
+            compare(&rig, seed, 6, 60);
+            stop.store(true, Relaxed);
+            helpers.into_iter().for_each(|helper| helper.join().expect("a panic ends the simulation"));
+        });
+    }
+}
+
+/// Goal: likewise on threads that run freely.
+#[test]
+fn free_threads_come_to_the_same() {
+    for seed in 1000..1010 {
+        let rig = rig(3);
+        rig.helped(2, || compare(&rig, seed, 20, 300));
+    }
+}
