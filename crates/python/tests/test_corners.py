@@ -3,7 +3,9 @@
 import datetime
 import decimal
 import unittest
+from collections import namedtuple
 
+from model import Answer
 from shop import Agreeing, defined
 from writer import LINES, MORE, STATEMENTS
 
@@ -17,6 +19,8 @@ MOMENTS = [
 
 #: A function, and calls of it.
 CASES = [
+    # What stands for an empty list is computed also where that is not empty.
+    ("def f(numbers: list[int]) -> int:\n    return max(numbers, default=numbers[5])\n", [([1],)]),
     # A loop over rows is over what is there when it begins, whatever its turns change.
     (
         "def f(a: int) -> int:\n    count = 0\n    for row in db.line.where(n=a):\n        a = 2\n        count += 1\n"
@@ -170,6 +174,7 @@ CASES = [
     ('def f(a: int) -> str:\n    return """a\n  b\n      c"""\n', [(1,)]),
     ("Decimal = 5\n\n\ndef f(a: int) -> int:\n    return sum([Decimal for Decimal in [a, 2]]) + Decimal\n", [(1,)]),
     # Rounding, repetition, signs.
+    ("def f(a: int) -> Decimal:\n    return round(Decimal(a), 1)\n", [(1,)]),
     (
         "def f(x: Decimal) -> str:\n    y = round(x, 2) * 100\n"
         "    return f'{int(y)} {y == int(y)} {round(x, 0) == x}'\n",
@@ -340,8 +345,27 @@ CASES = [
 ]
 
 
+#: Statements of these cases, and what they mean over dictionaries.
+NOTE = "update stock set note = '{{' || {n} where item = {a}"
+NOTED = "select note, item from stock where item >= {least}"
+ALL = "select count(*) from stock"
+
+Noted = namedtuple("Noted", "note item")
+
+
+def _note(db, a, n):
+    for key in [key for key in db.stock.rows if key == (a,)]:
+        db.stock.change(key, note="{" + n)
+    return Answer(changed=1)
+
+
 class Corners(Agreeing):
-    STATEMENTS = STATEMENTS
+    STATEMENTS = {
+        **STATEMENTS,
+        NOTE: _note,
+        NOTED: lambda db, least: Answer(Noted(row.note, row.item) for row in db.stock if row.item >= least),
+        ALL: lambda db: Answer([(len(list(db.stock)),)]),
+    }
 
     def test_numbers_of_64_bits(self):
         """Where Python's numbers go on, those of programs end the transaction."""

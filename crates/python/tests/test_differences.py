@@ -13,8 +13,6 @@ from writer import STATEMENTS
 
 #: A function, and calls of it.
 CASES = [
-    # What stands for an empty list is computed only where it is empty.
-    ("def f(numbers: list[int]) -> int:\n    return max(numbers, default=numbers[5])\n", [([1],)]),
     # A key that does not fit into its column.
     ("def f(a: int) -> int:\n    return db.stock[a].qty\n", [(2**40,)]),
     ("def f(a: int) -> bool:\n    row = db.stock.get(a)\n    return row is None\n", [(2**40,)]),
@@ -30,7 +28,6 @@ CASES = [
         "def g(xs: list[int]) -> int:\n    return len(xs)\n\n\ndef f(xs: list[int]) -> int:\n    return g(xs.copy())\n",
         [([1],)],
     ),
-    ("def f(a: int) -> Decimal:\n    return round(Decimal(a), 1)\n", [(1,)]),
     ("def f(a: bool) -> int:\n    match a:\n        case True:\n            return 1\n    return 0\n", [(True,)]),
 ]
 

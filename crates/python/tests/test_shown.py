@@ -28,6 +28,14 @@ def stock(column, has_check=False, rows=((5, 10),)):
     return Model([table])
 
 
+def shop_and_accounts():
+    """The tables of the guide."""
+    accounts = Table("account", ("id",), {"id": WHOLE_32, "owner": TEXT, "cents": WHOLE})
+    accounts.insert(id=1, owner="Ada", cents=10000)
+    accounts.insert(id=2, owner="Bob", cents=0)
+    return Model([*stock(WHOLE_32, True).tables.values(), accounts])
+
+
 def notebook():
     """The tables of the notebook."""
     checks = {"stock_qty_check": lambda row: row["qty"] >= 0}
@@ -95,8 +103,12 @@ SHOWN = [
     Shown("crates/python/README.md", lambda: stock(WHOLE_32), of("reserve", *TAKEN)),
     Shown(
         "docs/python.md",
-        lambda: stock(WHOLE_32, True),
-        [*of("reserve", *TAKEN, (5, -9), (5, -(2**31))), *of("sell", *TAKEN, (5, 8), (5, -3))],
+        shop_and_accounts,
+        [
+            *of("reserve", *TAKEN, (5, -9), (5, -(2**31))),
+            *of("sell", *TAKEN, (5, 8), (5, -3)),
+            *of("pay", (1, 2, 500), (2, 1, 501), (2, 1, 500), (1, 3, 1), (1, 1, 10000)),
+        ],
     ),
     Shown("docs/python-comparison.md", lambda: stock(WHOLE, True), of("reserve", *TAKEN, (5, -(2**62)))),
     Shown(

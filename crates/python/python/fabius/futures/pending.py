@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -285,6 +286,7 @@ def called(run: Run, function: Callable[..., R], args: Sequence[Any], kwargs: Ma
             pending.settle()
             result = settled(result)
             settled([args, kwargs])
+            _settle_around(function)
         return result
     except Exception as error:
         # It may hold futures, which end with the transaction.
@@ -295,6 +297,20 @@ def called(run: Run, function: Callable[..., R], args: Sequence[Any], kwargs: Ma
         raise
     finally:
         run.over_futures = before
+
+
+def _settle_around(function: Callable[..., Any]) -> None:
+    """Reads futures that a function has assigned to names outside of it."""
+    function = inspect.unwrap(function)
+    names = function.__globals__
+    for name in function.__code__.co_names:
+        if isinstance(names.get(name), Unread):
+            names[name] = value_of(names[name])
+    for cell in function.__closure__ or ():
+        # A name without a value has no contents.
+        with suppress(ValueError):
+            if isinstance(cell.cell_contents, Unread):
+                cell.cell_contents = value_of(cell.cell_contents)
 
 
 def settled(value: Any, seen: dict[int, Any] | None = None) -> Any:
