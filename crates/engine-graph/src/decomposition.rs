@@ -44,7 +44,7 @@ pub struct Decomposition {
     actions: Option<Vec<(Option<u16>, Code)>>,
     /// Whether what an action is about tells its record from others that the call accesses.
     pub is_sole: bool,
-    /// Its record actions, if they are taken apart though they depend on each other.
+    /// The record actions of its calls, if they are taken apart though they depend on each other.
     pub dependent: Option<Dependent>,
 }
 

@@ -17,11 +17,11 @@ use std::sync::atomic::{
     Ordering::{AcqRel, Acquire},
 };
 
-/// Its queue's head has come to it.
+/// The action is at its queue's head.
 const AT_HEAD: u32 = 1 << 31;
 /// It is in a branch that is not taken.
 const DISABLED: u32 = 1 << 30;
-/// Its call aborts.
+/// The action's call aborts.
 const ABORTED: u32 = 1 << 29;
 /// It has begun to run.
 const BEGUN: u32 = 1 << 28;
@@ -79,7 +79,7 @@ impl Standing {
         if leaves { Next::Leave } else { Next::Nothing }
     }
 
-    /// Its call aborts. An action that `holds` what it has written leaves its queue then. If it `begins` before it
+    /// The call aborts. An action that `holds` what it has written leaves its queue then. If it `begins` before it
     /// runs, it may be that it can run, but has not begun: then it leaves instead. Others that can run have run.
     pub fn abort(&self, holds: bool, begins: bool) -> Next {
         let was = self.0.fetch_or(ABORTED, AcqRel);
