@@ -455,8 +455,8 @@ class Writer(Expressions):
         name = self.fresh("i")
         count, every = f"db.execute({COUNT!r}, ({self.int(1)},)).scalar()", f"db.execute({ALL!r}).scalar()"
         more = f"db.execute({MORE!r}, ({self.int(0)} % 5,)).rowcount"
-        self.ints.append(name)
         other = f"db.sql({OTHER!r}, n={self.int(1)}).scalar()"
+        self.ints.append(name)
         return f"{indent}{name} = {self.chance.choice([count, every, more, other])}\n"
 
     def write_found(self, depth, indent):
