@@ -358,7 +358,7 @@ mod tests {
         contended_by("add")
     }
 
-    /// Likewise, for the sake of calls of a procedure.
+    /// Counters as [`contended`] makes them, split for the sake of calls of another procedure.
     fn contended_by(name: &str) -> Counters {
         let policy = Policy { conflicts_min: 1, phase_ms_max: 1000, ..Policy::default() };
         let counters = Counters::on(&Rig::writing_through, policy);

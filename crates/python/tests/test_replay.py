@@ -38,6 +38,10 @@ class Replays(unittest.TestCase):
         db = self.db
         db.script("create table stock (item int primary key, qty int not null check (qty >= 0))")
         db.script("insert into stock values (5, 10), (6, 10)")
+        return self.reserve()
+
+    def reserve(self):
+        db = self.db
 
         @db.transaction
         def reserve(item: int, n: int | None) -> int:
@@ -84,18 +88,11 @@ class Replays(unittest.TestCase):
         second = self.db.last_seq()
         self.db.close()
         self.db = self.opened()
-        db = self.db
-
-        @db.transaction
-        def reserve(item: int, n: int | None) -> int:
-            row = db.stock[item]
-            count = 1 if n is None else n
-            fabius.require(row.qty >= count, f"only {row.qty} left")
-            row.qty -= count
-            return row.qty
+        again = self.reserve()
 
         for seq, left in ((first, 9), (second, 7)):
-            with db.replay(seq) as replay:
+            with self.db.replay(seq) as replay:
+                self.assertIs(replay.function, again)
                 self.assertEqual(replay.run(), left)
 
     def test_what_was_captured_is_what_it_was(self):

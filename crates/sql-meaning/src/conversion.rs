@@ -4,6 +4,7 @@ use crate::interval::Interval;
 use crate::sql_type::SqlType;
 use crate::text_format::{self, Fit, TextStyle, cast_text};
 use crate::type_rules::is_number;
+use fabius_program::operation::function::round_single;
 use fabius_value::calendar::{self, DAY_MICROS};
 use fabius_value::value_text::numeric_overflow;
 use fabius_value::{Decimal, Error, Result, SqlState, Value};
@@ -60,7 +61,7 @@ fn converted(value: &Value, from: &SqlType, to: &SqlType, style: &TextStyle, fit
             Value::Double(_) => integer(i128::MAX),
             value => integer(value.as_integer().unwrap_or(0).into()),
         },
-        (T::Real, value) => single(value.as_double().unwrap_or_default()).map(Value::Double),
+        (T::Real, value) => round_single(value.as_double().unwrap_or_default()).map(Value::Double),
         (T::Double, value) => Ok(value.as_double().unwrap_or_default().into()),
         (T::Numeric(_), value) => {
             let decimal = match value {
@@ -116,18 +117,6 @@ fn converted(value: &Value, from: &SqlType, to: &SqlType, style: &TextStyle, fit
 }
 
 /// The time of a moment; an infinite one has none.
-/// A number as `real` holds it.
-fn single(number: f64) -> Result<f64> {
-    let single = f64::from(number as f32);
-    let message = match () {
-        () if single == number || !number.is_finite() => return Ok(single),
-        () if single.is_infinite() => "value out of range: overflow",
-        () if single == 0.0 => "value out of range: underflow",
-        () => return Ok(single),
-    };
-    Err(Error::new(SqlState::OUT_OF_RANGE, message))
-}
-
 fn time_of_day(moment: i64) -> Value {
     if calendar::is_infinite(moment) { Value::Null } else { Value::BigInt(moment.rem_euclid(DAY_MICROS)) }
 }

@@ -106,11 +106,13 @@ class Session:
     def execute_each(self, text: str, calls: Sequence[Sequence[Any]]) -> list[Any]:
         """Runs a statement for each list of parameters, one after the other, each as a transaction of its own: for each
         its first row and the notices, or an exception."""
+        return [self._called(text, values) for values in calls]
+
+    def _called(self, text: str, values: Sequence[Any]) -> Any:
         try:
-            answers = self._calls.run(text, calls)
+            return self._calls.call(text, values)
         except psycopg.Error as error:
-            raise _of(error) from None
-        return [_of(answer) if isinstance(answer, psycopg.Error) else answer for answer in answers]
+            return _of(error)
 
     def split(self, text: str) -> list[str]:
         """A server takes several statements at once."""

@@ -1,4 +1,4 @@
-"""Calls of programs as the protocol has them: a statement is prepared once, and calls are sent one behind the other.
+"""Calls of programs as the protocol has them: a statement is prepared once, and then sent by its name.
 
 ``psycopg.pq``, the driver's binding of libpq, does the talking: a cursor would take several times as long for a call.
 """
@@ -6,31 +6,19 @@
 from __future__ import annotations
 
 import select
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 from psycopg import adapt, errors, pq
 from psycopg.types.numeric import Int8BinaryDumper
 
 if TYPE_CHECKING:
-    from psycopg.pq.abc import Buffer, PGresult
+    from psycopg.pq.abc import PGresult
 
 __all__ = ["Calls"]
 
-#: Calls whose answers have not been read, at most.
-_TOGETHER = 256
-
 Notices = Sequence[tuple[str, str, str]]
-
-
-class _Call(NamedTuple):
-    #: Its place among the calls that were handed in together.
-    place: int
-    #: The statement's name.
-    statement: bytes
-    values: Sequence[Buffer | None]
-    formats: Sequence[pq.Format]
 
 
 class Calls:
@@ -48,50 +36,29 @@ class Calls:
         self._readable = select.poll()
         self._readable.register(self._pgconn.socket, select.POLLIN)
 
-    def run(self, text: str, calls: Sequence[Sequence[Any]]) -> list[Any]:
-        """For each list of parameters the first row that the statement gives and the notices, or an exception.
+    def call(self, text: str, values: Sequence[Any]) -> tuple[Any, Notices]:
+        """The first row that a statement gives, and the notices.
 
-        What interrupts it ends the connection: nobody knows what its calls have done.
+        Raises what the server has found wrong. What interrupts it ends the connection: nobody knows what it has done.
         """
+        transformer = self._transformer
+        dumped = transformer.dump_sequence(values, [adapt.PyFormat.AUTO] * len(values))
+        types = tuple(transformer.types or ())
+        statement = self._prepared.get((text, types)) or self._prepare(text, types)
         try:
-            return self._run(text, calls)
+            self._pgconn.send_query_prepared(statement, dumped, transformer.formats)
+            result = self._next()
+            while self._next() is not None:
+                pass
         except BaseException:
             self._pgconn.finish()
             raise
-
-    def _run(self, text: str, calls: Sequence[Sequence[Any]]) -> list[Any]:
-        answers: list[Any] = [None] * len(calls)
-        ready = list(self._ready(text, calls, answers))
-        if len(ready) == 1:
-            self._send(ready[0])
-            answers[ready[0].place] = self._answer()
-            return answers
-        for first in range(0, len(ready), _TOGETHER):
-            together = ready[first : first + _TOGETHER]
-            self._pgconn.enter_pipeline_mode()
-            for call in together:
-                self._send(call)
-                # Each is a transaction.
-                self._pgconn.pipeline_sync()
-            for call in together:
-                answers[call.place] = self._answer()
-                # Behind each is the end of its transaction.
-                self._next()
-            self._pgconn.exit_pipeline_mode()
-        return answers
-
-    def _ready(self, text: str, calls: Sequence[Sequence[Any]], answers: list[Any]) -> Iterator[_Call]:
-        """Calls that can be sent; the others have their answer."""
-        transformer = self._transformer
-        for place, values in enumerate(calls):
-            try:
-                dumped = transformer.dump_sequence(values, [adapt.PyFormat.AUTO] * len(values))
-                types = tuple(transformer.types or ())
-                statement = self._prepared.get((text, types)) or self._prepare(text, types)
-            except psycopg.Error as error:
-                answers[place] = error
-            else:
-                yield _Call(place, statement, dumped, transformer.formats or ())
+        # What it said before it ended is void.
+        notices = self._notices()
+        if result is None or result.status not in (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK):
+            raise errors.error_from_result(result) if result is not None else errors.OperationalError("no answer")
+        transformer.set_pgresult(result)
+        return transformer.load_row(0, tuple), notices
 
     def _prepare(self, text: str, types: tuple[int, ...]) -> bytes:
         name = b"fabius %d" % len(self._prepared)
@@ -100,22 +67,6 @@ class Calls:
             raise errors.error_from_result(result)
         self._prepared[text, types] = name
         return name
-
-    def _send(self, call: _Call) -> None:
-        self._pgconn.send_query_prepared(call.statement, call.values, call.formats)
-
-    def _answer(self) -> Any:
-        """What the next call has given, once it is there."""
-        answer: Any = None
-        while (result := self._next()) is not None:
-            if result.status in (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK):
-                self._transformer.set_pgresult(result)
-                answer = self._transformer.load_row(0, tuple), self._notices()
-            else:
-                answer = errors.error_from_result(result)
-                # What it said before it ended is void.
-                self._notices()
-        return answer
 
     def _next(self) -> PGresult | None:
         """The next result, once it is there."""

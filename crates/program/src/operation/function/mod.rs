@@ -23,6 +23,7 @@ pub mod regular_expression;
 mod signature;
 mod text;
 
+pub use number::round_single;
 pub use signature::{SIGNATURES, Signature};
 
 use super::arithmetic::{Width, division_by_zero};
