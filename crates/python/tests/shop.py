@@ -8,6 +8,7 @@ import io
 import linecache
 import logging
 import random
+import threading
 import unittest
 from typing import Any, NamedTuple
 
@@ -100,6 +101,26 @@ def defined(source, db, name="f", count=[0]):
     names |= {name: getattr(datetime, name) for name in ("date", "datetime", "timedelta", "timezone")}
     exec(compile(source, file, "exec"), names)
     return names[name]
+
+
+def crowd(call, clients):
+    """Threads that make a call ten times each, all at once: of each call whether it was let through."""
+    outcomes = []
+
+    def client():
+        for _ in range(10):
+            try:
+                call()
+                outcomes.append(True)
+            except fabius.Aborted:
+                outcomes.append(False)
+
+    threads = [threading.Thread(target=client) for _ in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return outcomes
 
 
 class Outcome(NamedTuple):

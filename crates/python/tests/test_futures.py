@@ -8,7 +8,6 @@ import doctest
 import os
 import pickle
 import random
-import threading
 import unittest
 import warnings
 from decimal import Decimal
@@ -20,7 +19,7 @@ import test_compiled
 import test_corners
 from fabius.futures import formula
 from fabius.transactions import Run
-from shop import ROWS, SCHEMA, defined, rows, undone
+from shop import ROWS, SCHEMA, crowd, defined, rows, undone
 from writer import Writer
 
 TYPES = """
@@ -221,21 +220,7 @@ class NoConflict(Futures):
             row.qty -= 1
 
         db.execute("update stock set qty = 20 where item = 1")
-        outcomes = []
-
-        def client():
-            for _ in range(10):
-                try:
-                    reserve()
-                    outcomes.append(True)
-                except fabius.Aborted:
-                    outcomes.append(False)
-
-        threads = [threading.Thread(target=client) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        outcomes = crowd(reserve, 4)
         self.assertEqual((outcomes.count(True), len(outcomes)), (20, 40))
         self.assertEqual(db.execute("select qty from stock where item = 1").scalar(), 0)
 

@@ -1,9 +1,9 @@
 """Functions that are transactions, and rows by their keys."""
 
-import threading
 import unittest
 
 import fabius
+from shop import crowd
 
 
 class Transactions(unittest.TestCase):
@@ -167,21 +167,7 @@ class Transactions(unittest.TestCase):
             fabius.require(row.qty > 0)
             row.qty -= 1
 
-        outcomes = []
-
-        def client():
-            for _ in range(10):
-                try:
-                    reserve()
-                    outcomes.append(True)
-                except fabius.Aborted:
-                    outcomes.append(False)
-
-        threads = [threading.Thread(target=client) for _ in range(6)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        outcomes = crowd(reserve, 6)
         self.assertEqual((outcomes.count(True), len(outcomes)), (20, 60))
         self.assertEqual(db.execute("select qty from stock where item = 1").scalar(), 0)
 
