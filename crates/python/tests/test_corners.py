@@ -19,6 +19,22 @@ MOMENTS = [
 
 #: A function, and calls of it.
 CASES = [
+    # Copies, and `bool` in `match`.
+    (
+        "def f(a: int) -> int:\n    one = {a}\n    other = one.copy()\n    other.add(7)\n"
+        "    return len(one) * 10 + len(other)\n",
+        [(1,), (7,)],
+    ),
+    (
+        "def g(xs: list[int]) -> int:\n    return len(xs)\n\n\n"
+        "def f(xs: list[int]) -> int:\n    return g(xs.copy()) * 10 + len(xs)\n",
+        [([1],), ([],)],
+    ),
+    (
+        "def f(a: bool) -> int:\n    match a:\n        case True:\n            return 1\n        case False:\n"
+        "            return 2\n    return 0\n",
+        [(True,), (False,)],
+    ),
     # What stands for an empty list is computed also where that is not empty.
     ("def f(numbers: list[int]) -> int:\n    return max(numbers, default=numbers[5])\n", [([1],)]),
     # A loop over rows is over what is there when it begins, whatever its turns change.

@@ -22,13 +22,6 @@ CASES = [
     ("def f(x: float) -> int:\n    return int(x)\n", [(float("nan"),)]),
     # A row that is there gets only what is given; in the client's process that is an error too.
     ("def f(a: int) -> None:\n    db.plain.upsert(id=1, a=a)\n", [(5,)]),
-    # What is refused, though Python has it and nothing says that it is missing.
-    ("def f(a: int) -> int:\n    one = {a}\n    other = one.copy()\n    return len(other)\n", [(1,)]),
-    (
-        "def g(xs: list[int]) -> int:\n    return len(xs)\n\n\ndef f(xs: list[int]) -> int:\n    return g(xs.copy())\n",
-        [([1],)],
-    ),
-    ("def f(a: bool) -> int:\n    match a:\n        case True:\n            return 1\n    return 0\n", [(True,)]),
 ]
 
 

@@ -31,7 +31,12 @@ class Refusals(unittest.TestCase):
         ("x, y = a", "several targets for one value", "a, b = x, y"),
         ("x = lambda: 1", "a definition", "outside of the transaction"),
         ("import os", "import", "outside of the transaction"),
-        ("try:\n        a = 1\n    except ValueError:\n        pass", "try of this form", "db.table.get(key)"),
+        (
+            "try:\n        a = 1\n    except OSError:\n        pass\n    finally:\n        a = 2",
+            "finally",
+            "behind the try",
+        ),
+        ("try:\n        a = 1\n    except Exception:\n        pass", "except Exception, which the database", "around"),
         ("raise a", "raise of anything but a class of exceptions", "ValueError"),
         ("raise ValueError(a, 2)", "an exception of several arguments", "one text"),
         ("x = 2 ** a", "a power whose exponent is no literal", "1 << n"),

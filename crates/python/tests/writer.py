@@ -168,7 +168,7 @@ class Writer(Expressions):
         kinds += "plain plain decimal float price globals log insert upsert delete merge".split()
         kinds += "truth again grow maybe both called line divided parted".split()
         if depth < 4:
-            kinds += "if if for each while rows items get raised try match lines found walrus return".split()
+            kinds += "if if for each while rows items get raised try attempt match lines found walrus return".split()
         return getattr(self, f"write_{self.chance.choice(kinds)}")(depth, indent)
 
     # Values.
@@ -399,6 +399,22 @@ class Writer(Expressions):
             f"{indent}try:\n{indent}    {name} = db.{table}[{key}]\n{indent}except {caught}:\n{missing}"
             f"{indent}else:\n{there}"
         )
+
+    def write_attempt(self, depth, indent):
+        """Statements that may raise something, which is caught in part."""
+        chance = self.chance
+        lines = f"{indent}try:\n{self.block(depth + 1, chance.randint(1, 3))}"
+        kinds = "ValueError KeyError IndexError LookupError AssertionError fabius.Aborted ZeroDivisionError".split()
+        for kind in chance.sample(kinds, chance.randint(1, 3)):
+            other = chance.choice(["ValueError", "fabius.RowNotFound", "RuntimeError"])
+            named = kind in ("ValueError", "IndexError", "AssertionError", "fabius.Aborted") and chance.random() < 0.5
+            written = kind if named or chance.random() < 0.7 else f"({kind}, {other})"
+            lines += f"{indent}except {written}{' as e' if named else ''}:\n"
+            lines += f"{indent}    print({chance.choice(['e', 'str(e)', 'len(str(e))'])})\n" if named else ""
+            lines += self.block(depth + 1, 1)
+        if chance.random() < 0.4:
+            lines += f"{indent}else:\n{self.block(depth + 1, 1)}"
+        return lines
 
     def write_get(self, depth, indent):
         name = self.fresh("g")

@@ -1,6 +1,7 @@
 //! The state of binding one statement: its program so far, its parameters, the names in scope.
 
 use super::bound::{Bound, Known};
+use super::catch::Catches;
 use super::constant::{Constant, Literals};
 use super::inputs::Inputs;
 use super::scope::Scope;
@@ -100,6 +101,8 @@ pub struct Binder<'a> {
     pub(super) depth: usize,
     /// Views and referential actions that are being followed.
     pub(crate) following: Vec<ObjectName>,
+    /// Exceptions that a function around catches.
+    pub(crate) catches: Catches,
     /// Rows that are to be deleted since others are, while that is bound.
     pub(super) waiting: Vec<Waiting>,
     /// Variables that hold the text of an array or interval.
@@ -143,6 +146,7 @@ impl<'a> Binder<'a> {
             replaced: Vec::new(),
             depth: 0,
             following: Vec::new(),
+            catches: Catches::default(),
             waiting: Vec::new(),
             notices: false,
             doubtful: BTreeSet::new(),

@@ -23,6 +23,7 @@
 //! | `condition`, `access`, `from` | WHERE taken apart; ways to rows; FROM as loops |
 //! | `select`, `sorted`, `aggregate`, `subquery` | queries |
 //! | `row_body` | what is done for their rows, and what is known of them |
+//! | `catch` | exceptions of Python that do not end the call |
 //! | `array`, `list`, `virtual_relation` | arrays as lists; rows that are computed |
 //! | `table_function` | functions of the catalog |
 //! | `write`, `insert`, `conflict`, `update`, `key_change`, `delete` | writes |
@@ -42,6 +43,7 @@ mod binder;
 mod bound;
 mod builtin;
 mod cascade;
+mod catch;
 mod condition;
 mod conflict;
 mod constant;
@@ -80,6 +82,7 @@ mod write;
 
 pub use binder::{Binder, Variables};
 pub use bound::Bound;
+pub use catch::{Catches, Catching};
 pub use conflict::{arbiter, is_own_key};
 pub use constant::{Recipe, arguments};
 pub use generated::refuse_given;

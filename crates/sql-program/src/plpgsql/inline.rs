@@ -312,6 +312,7 @@ pub fn compiled(
     binder.reads.extend(compiled.reads);
     binder.writes.extend(compiled.writes);
     binder.notices |= compiled.notices;
+    binder.catches.escapes.extend(compiled.escapes);
     binder.doubtful.extend(compiled.doubtful);
     binder.block.append(&mut block);
     Ok(compiled.returned)

@@ -61,6 +61,7 @@ pub fn lower(
             loops: 0,
             tests: Vec::new(),
             conditions: 0,
+            tries: 0,
         };
         for parameter in parameters.iter().filter(|parameter| parameter.is_input()) {
             let name = parameter.name.strip_prefix("py ").unwrap_or(&parameter.name).to_string();
@@ -85,6 +86,7 @@ pub fn lower(
                 declarations: declarations(&lowering, &given, function.span)?,
                 begin: function.span,
                 statements,
+                catches: Vec::new(),
             });
         }
         (nullable, classes, wanted) = (lowering.nullable, lowering.variables, lowering.wanted);
@@ -255,6 +257,7 @@ impl Lowering<'_> {
             }
             StatementKind::Say(state, value) => emit(self.say(state, value)?),
             StatementKind::Raise(kind, message) => emit(self.raise(kind, message, span)?),
+            StatementKind::Try(tried) => return self.tried(tried, span, done),
             StatementKind::Declare(name) => drop(self.assigned.insert(name.clone())),
             StatementKind::Break | StatementKind::Continue => {
                 let is_continue = matches!(statement.kind, StatementKind::Continue);
@@ -471,7 +474,7 @@ fn step_of(kind: &ExpressionKind) -> Option<i64> {
 }
 
 /// Whether control never comes to the end of statements.
-fn leaves(statements: &[Done]) -> bool {
+pub(super) fn leaves(statements: &[Done]) -> bool {
     statements.last().is_some_and(|last| match &last.kind {
         Kind::Return(_) | Kind::Leave { when: None, .. } => true,
         Kind::Raise(raise) => raise.level == Level::Exception,
@@ -492,6 +495,7 @@ fn is_left(statements: &[Done]) -> bool {
         Kind::If { arms, otherwise } => {
             arms.iter().any(|(_, then)| is_left(then)) || otherwise.as_deref().is_some_and(is_left)
         }
+        Kind::Block(block) => is_left(&block.statements),
         _ => false,
     })
 }

@@ -1,7 +1,6 @@
 //! Expressions of a function: names, columns of rows, calls, and what they count for as conditions.
 
 use super::lowering::{Fields, Lowering, column_variable, found_variable, variable};
-use super::message::RAISED;
 use super::moment;
 use super::presence::facts;
 use super::row::parts_of_key;
@@ -11,7 +10,7 @@ use fabius_program::syntax::diagnostic::Span;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_planning::heed;
 use fabius_sql_syntax::part;
-use fabius_sql_syntax::plpgsql::tree::{Level, RaiseOption, Statement as Done, StatementKind as Kind};
+use fabius_sql_syntax::plpgsql::tree::{Statement as Done, StatementKind as Kind};
 use fabius_sql_syntax::python::tree::{Comparison, Constant, Expression, ExpressionKind, Operator};
 use fabius_value::Result;
 use sqlparser::ast::{self, Expr};
@@ -366,9 +365,7 @@ impl Lowering<'_> {
         }
         let span = value.span;
         let message = text(&format!("{} is None", self.text_of(span)));
-        let state = (RaiseOption::State, self.written(text(RAISED), span));
-        let raise =
-            self.raising(Level::Exception, message, vec![state, self.place_of("TypeError", span)], span);
+        let raise = self.exception(("TypeError", "TypeError"), message, span);
         let is_none = self.written(Expr::IsNull(Box::new(nested(value.tree.clone()))), span);
         let then = vec![Done { kind: raise, span }];
         self.tests.push(Done { kind: Kind::If { arms: vec![(is_none, then)], otherwise: None }, span });

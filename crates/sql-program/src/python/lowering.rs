@@ -85,6 +85,8 @@ pub struct Lowering<'f> {
     pub tests: Vec<Done>,
     /// How many conditions decide whether what is being lowered is computed.
     pub conditions: usize,
+    /// How many `try` there are so far.
+    pub tries: usize,
 }
 
 /// A row that a statement is about.

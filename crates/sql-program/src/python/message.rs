@@ -13,7 +13,16 @@ use fabius_value::Result;
 use sqlparser::ast::{self, Expr};
 
 /// The SQLSTATE of an exception that a function raises; the detail has its class.
-pub const RAISED: &str = "PY000";
+const RAISED: &str = "PY000";
+
+/// The class of what `fabius.require` and `fabius.abort` raise.
+pub const ABORTED: &str = "fabius.Aborted";
+
+/// The class of what says that a row is not there.
+pub const ROW_NOT_FOUND: &str = "fabius.RowNotFound";
+
+/// What stands before the class of an exception without a text.
+const BARE: &str = "bare ";
 
 /// The SQLSTATE of a global's new value.
 const ASSIGNED: &str = "PY002";
@@ -29,7 +38,7 @@ impl Lowering<'_> {
 
     fn notice(&self, state: &str, message: Expr, span: Span) -> Kind {
         let state = (RaiseOption::State, self.written(text(state), span));
-        self.raising(Level::Notice(Some("NOTICE")), message, vec![state], span)
+        self.raising((Level::Notice(Some("NOTICE")), None), message, vec![state], span)
     }
 
     /// `raise kind(message)`
@@ -43,6 +52,7 @@ impl Lowering<'_> {
             let what = format!("an exception of a {}", message.class.name());
             return self.refused(message.span, &what, "give it a text: str(...)");
         }
+        let class = kind.strip_prefix(BARE).unwrap_or(kind).to_string();
         // What is no text stays what it is.
         let kind = match message.class {
             Class::Whole => format!("{kind}:int"),
@@ -50,9 +60,14 @@ impl Lowering<'_> {
             _ => kind.to_string(),
         };
         let message = self.shown(message)?;
+        Ok(self.exception((&class, &kind), message, span))
+    }
+
+    /// An exception of a class, which callers are told as `kind`.
+    pub(super) fn exception(&self, (class, kind): (&str, &str), message: Expr, span: Span) -> Kind {
         let state = (RaiseOption::State, self.written(text(RAISED), span));
-        let options = vec![state, self.place_of(&kind, span)];
-        Ok(self.raising(Level::Exception, message, options, span))
+        let options = vec![state, self.place_of(kind, span)];
+        self.raising((Level::Exception, Some(class.into())), message, options, span)
     }
 
     /// Where an exception is raised, and of which class it is.
@@ -63,7 +78,7 @@ impl Lowering<'_> {
 
     pub(super) fn raising(
         &self,
-        level: Level,
+        (level, class): (Level, Option<String>),
         message: Expr,
         options: Vec<(RaiseOption, Written)>,
         span: Span,
@@ -75,6 +90,7 @@ impl Lowering<'_> {
             format: Some(vec![String::new(), String::new()]),
             arguments: vec![self.written(message, span)],
             options,
+            class,
         })
     }
 

@@ -7,6 +7,7 @@
 //! | module | concept |
 //! |---|---|
 //! | `body` | statements: variables and their classes, branches, loops, what is assigned where |
+//! | `attempt` | `try`: exceptions that do not end the transaction |
 //! | `row` | rows by their keys, and what is required |
 //! | `expression` | names, columns, conditions |
 //! | `call` | functions of Python |
@@ -25,6 +26,7 @@
 //! null), what Python means is written out; where that cannot be, the part is refused with its place and what to write
 //! instead. Constraints, generated columns and types are those of the statements that come of it.
 
+mod attempt;
 mod body;
 mod call;
 mod called;

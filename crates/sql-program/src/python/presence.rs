@@ -150,21 +150,16 @@ impl Lowering<'_> {
                     },
                     _ => {}
                 },
-                StatementKind::If(_, then, otherwise) => {
-                    self.forget_values(then);
-                    self.forget_values(otherwise);
-                }
-                StatementKind::While(_, body) => self.forget_values(body),
-                StatementKind::Range(name, _, body)
-                | StatementKind::Elements(name, _, _, body)
-                | StatementKind::Results(name, _, body)
-                | StatementKind::Rows(name, _, _, body) => {
+                StatementKind::Range(name, ..)
+                | StatementKind::Elements(name, ..)
+                | StatementKind::Results(name, ..)
+                | StatementKind::Rows(name, ..) => {
                     self.forget_columns(name);
                     self.present.remove(name);
-                    self.forget_values(body);
                 }
                 _ => {}
             }
+            statement.kind.branches().into_iter().for_each(|branch| self.forget_values(branch));
         }
     }
 }
@@ -185,31 +180,27 @@ fn written_by(statements: &[Statement], names: &mut BTreeSet<String>) -> bool {
             };
             is_known && !matches!(value.kind, ExpressionKind::Program(_) | ExpressionKind::Call(..))
         }
-        StatementKind::If(_, then, otherwise) => written_by(then, names) & written_by(otherwise, names),
-        StatementKind::While(_, body)
-        | StatementKind::Range(_, _, body)
-        | StatementKind::Elements(_, _, _, body)
-        | StatementKind::Rows(_, _, _, body) => written_by(body, names),
         StatementKind::Results(..) | StatementKind::Delete(_) => false,
         StatementKind::Expression(value) => matches!(
             &value.kind,
             ExpressionKind::Call(function, ..)
                 if matches!(&function.kind, ExpressionKind::Attribute(_, name) if name == "require" || name == "insert")
         ),
-        _ => true,
+        kind => kind.branches().into_iter().all(|branch| written_by(branch, names)),
     })
 }
 
 /// Whether statements give a name another value.
-fn binds(statements: &[Statement], name: &str) -> bool {
-    statements.iter().any(|statement| match &statement.kind {
-        StatementKind::Assign(target, _) => path_of(target).is_some_and(|path| path == name),
-        StatementKind::If(_, then, otherwise) => binds(then, name) || binds(otherwise, name),
-        StatementKind::While(_, body) => binds(body, name),
-        StatementKind::Range(own, _, body)
-        | StatementKind::Elements(own, _, _, body)
-        | StatementKind::Results(own, _, body)
-        | StatementKind::Rows(own, _, _, body) => own == name || binds(body, name),
-        _ => false,
+pub fn binds(statements: &[Statement], name: &str) -> bool {
+    statements.iter().any(|statement| {
+        let is_bound = match &statement.kind {
+            StatementKind::Assign(target, _) => path_of(target).is_some_and(|path| path == name),
+            StatementKind::Range(own, ..)
+            | StatementKind::Elements(own, ..)
+            | StatementKind::Results(own, ..)
+            | StatementKind::Rows(own, ..) => own == name,
+            _ => false,
+        };
+        is_bound || statement.kind.branches().into_iter().any(|branch| binds(branch, name))
     })
 }

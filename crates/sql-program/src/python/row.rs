@@ -1,6 +1,7 @@
 //! Rows by their keys: named, read, written, inserted and deleted; what a function requires.
 
 use super::lowering::{Lowering, NO_DATA, Place, Row, column_variable, found_variable, key_variable};
+use super::message::{ABORTED, ROW_NOT_FOUND};
 use super::statement;
 use super::value::{self, Class, Value, nested, text};
 use fabius_program::syntax::diagnostic::Span;
@@ -300,6 +301,7 @@ impl Lowering<'_> {
             format: Some(format),
             arguments,
             options: vec![state, self.place_of("", span)],
+            class: Some(ROW_NOT_FOUND.into()),
         };
         let found = Expr::Identifier(ast::Ident::new("found"));
         let missing = Expr::UnaryOp { op: ast::UnaryOperator::Not, expr: Box::new(found) };
@@ -505,7 +507,12 @@ impl Lowering<'_> {
                 }
             }
         };
-        let raise = self.raising(Level::Exception, message, vec![self.place_of("", span)], span);
+        let raise = self.raising(
+            (Level::Exception, Some(ABORTED.into())),
+            message,
+            vec![self.place_of("", span)],
+            span,
+        );
         let fails = Expr::UnaryOp { op: ast::UnaryOperator::Not, expr: Box::new(nested(condition)) };
         let then = vec![Done { kind: raise, span }];
         done.push(Done {

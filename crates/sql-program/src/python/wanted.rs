@@ -16,30 +16,14 @@ impl Lowering<'_> {
                     self.note_target(target);
                     self.note(value);
                 }
-                StatementKind::If(condition, then, otherwise) => {
-                    self.note(condition);
-                    self.note_wanted(then);
-                    self.note_wanted(otherwise);
-                }
-                StatementKind::While(condition, body) => {
-                    self.note(condition);
-                    self.note_wanted(body);
-                }
-                StatementKind::Range(_, arguments, body) => {
+                StatementKind::If(condition, ..) | StatementKind::While(condition, _) => self.note(condition),
+                StatementKind::Range(_, arguments, _) => {
                     arguments.iter().for_each(|argument| self.note(argument));
-                    self.note_wanted(body);
                 }
-                StatementKind::Rows(_, _, equal, body) => {
-                    equal.iter().for_each(|(_, value)| self.note(value));
-                    self.note_wanted(body);
-                }
-                StatementKind::Elements(_, list, _, body) => {
-                    self.note(list);
-                    self.note_wanted(body);
-                }
-                StatementKind::Results(_, query, body) => {
+                StatementKind::Rows(_, _, equal, _) => equal.iter().for_each(|(_, value)| self.note(value)),
+                StatementKind::Elements(_, list, ..) => self.note(list),
+                StatementKind::Results(_, query, _) => {
                     query.arguments.iter().for_each(|argument| self.note(argument));
-                    self.note_wanted(body);
                 }
                 StatementKind::Append(_, value)
                 | StatementKind::Say(_, value)
@@ -55,8 +39,10 @@ impl Lowering<'_> {
                 | StatementKind::Break
                 | StatementKind::Continue
                 | StatementKind::Declare(_)
+                | StatementKind::Try(_)
                 | StatementKind::Nothing => {}
             }
+            statement.kind.branches().into_iter().for_each(|branch| self.note_wanted(branch));
         }
     }
 

@@ -99,7 +99,7 @@ impl Parser<'_> {
         }
         self.cursor.expect("end")?;
         self.end_label(label.as_ref())?;
-        Ok(Block { label, declarations, begin, statements })
+        Ok(Block { label, declarations, begin, statements, catches: Vec::new() })
     }
 
     /// The label repeated behind `END` or `END LOOP`.

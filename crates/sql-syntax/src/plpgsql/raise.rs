@@ -66,7 +66,7 @@ impl Parser<'_> {
             let message = format!("RAISE option already specified: {name}");
             return Err(self.cursor.error(SqlState::SYNTAX_ERROR, span, message));
         }
-        Ok(Raise { level, state, condition, format, arguments, options })
+        Ok(Raise { level, state, condition, format, arguments, options, class: None })
     }
 
     fn level(&mut self) -> Level {

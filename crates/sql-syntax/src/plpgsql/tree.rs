@@ -35,6 +35,19 @@ pub struct Block {
     pub begin: Span,
     /// What it does.
     pub statements: Vec<Statement>,
+    /// Exceptions that end it instead of the call. PL/pgSQL has none of these: its own would undo what was done.
+    pub catches: Vec<Catch>,
+}
+
+/// Exceptions of Python that end a block, which has a label, and not the call: what has been done stays.
+#[derive(Clone, Debug)]
+pub struct Catch {
+    /// Their classes, as [`Raise::class`] says them.
+    pub classes: Vec<String>,
+    /// Becomes true.
+    pub caught: Path,
+    /// Gets the message.
+    pub message: Path,
 }
 
 /// A line of `DECLARE`.
@@ -278,6 +291,8 @@ pub struct Raise {
     pub arguments: Vec<Expression>,
     /// `USING option = e`.
     pub options: Vec<(RaiseOption, Expression)>,
+    /// The class of an exception of Python, which a [`Catch`] may be for.
+    pub class: Option<String>,
 }
 
 /// What `USING` gives.

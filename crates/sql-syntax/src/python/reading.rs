@@ -1,8 +1,8 @@
 //! A function's JSON as its tree.
 
 use super::tree::{
-    Call, Comparison, Constant, Expression, ExpressionKind, Function, Operator, Order, Query, Statement,
-    StatementKind,
+    Call, Comparison, Constant, Expression, ExpressionKind, Function, Handler, Operator, Order, Query,
+    Statement, StatementKind, Try,
 };
 use fabius_program::syntax::diagnostic::{Source, Span};
 use fabius_sql_planning::heed;
@@ -167,6 +167,7 @@ impl Reader<'_> {
             ),
             "Said" => StatementKind::Say(self.word(node, "state")?, self.expression(&node["value"])?),
             "Raised" => StatementKind::Raise(self.word(node, "kind")?, self.expression(&node["message"])?),
+            "Tried" => self.tried(node)?,
             "Declared" => StatementKind::Declare(self.word(node, "name")?),
             "Break" => StatementKind::Break,
             "Continue" => StatementKind::Continue,
@@ -193,6 +194,22 @@ impl Reader<'_> {
                 return Err(refused(self.source, span, what, instead));
             }
         })
+    }
+
+    /// `try: body except classes as name: body else: orelse`
+    fn tried(&mut self, node: &Json) -> Result<StatementKind> {
+        let mut handlers = Vec::new();
+        for handler in self.list(node, "handlers")? {
+            let classes = self.list(handler, "classes")?.iter();
+            let classes = classes.map(|class| class.as_str().map(str::to_string)).collect::<Option<_>>();
+            handlers.push(Handler {
+                classes: classes.ok_or_else(|| malformed("a handler has no classes"))?,
+                name: handler["name"].as_str().map(str::to_string),
+                body: self.block(&handler["body"])?,
+            });
+        }
+        let (body, otherwise) = (self.block(&node["body"])?, self.block(&node["orelse"])?);
+        Ok(StatementKind::Try(Try { body, handlers, otherwise }))
     }
 
     /// `for target in iter: body`

@@ -56,8 +56,10 @@ pub enum StatementKind {
     SetElement(Expression, Expression, Expression),
     /// A text for the caller, under an SQLSTATE.
     Say(String, Expression),
-    /// The end of the transaction by an exception of a class, with a text.
+    /// The end of the transaction by an exception of a class, with a text, unless something around catches it.
     Raise(String, Expression),
+    /// `try`
+    Try(Try),
     /// A name has a value wherever it is used from here on.
     Declare(String),
     /// `return a, b`
@@ -76,6 +78,47 @@ pub enum StatementKind {
     Expression(Expression),
     /// `pass`, and texts that say what a function does.
     Nothing,
+}
+
+impl StatementKind {
+    /// The statements within it, a list for each branch.
+    pub fn branches(&self) -> Vec<&[Statement]> {
+        match self {
+            StatementKind::If(_, then, otherwise) => vec![then, otherwise],
+            StatementKind::While(_, body)
+            | StatementKind::Range(_, _, body)
+            | StatementKind::Elements(_, _, _, body)
+            | StatementKind::Results(_, _, body)
+            | StatementKind::Rows(_, _, _, body) => vec![body],
+            StatementKind::Try(tried) => {
+                let handlers = tried.handlers.iter().map(|handler| handler.body.as_slice());
+                [tried.body.as_slice(), tried.otherwise.as_slice()].into_iter().chain(handlers).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// `try: body except classes as name: ... else: otherwise`
+#[derive(Clone, Debug)]
+pub struct Try {
+    /// What is tried. What it has done stays done.
+    pub body: Vec<Statement>,
+    /// The first that is for a class counts.
+    pub handlers: Vec<Handler>,
+    /// What follows if the body comes to its end.
+    pub otherwise: Vec<Statement>,
+}
+
+/// `except classes as name: body`
+#[derive(Clone, Debug)]
+pub struct Handler {
+    /// The classes of exceptions that it is for, as what raises them says them.
+    pub classes: Vec<String>,
+    /// The name that gets the exception's text.
+    pub name: Option<String>,
+    /// What is done.
+    pub body: Vec<Statement>,
 }
 
 /// The order of a loop.

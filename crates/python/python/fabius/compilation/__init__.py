@@ -19,6 +19,7 @@ by side.
 ``moments``     moments, and times between them
 ``records``     data classes
 ``names``       what names hold; how nodes are made
+``handlers``    exceptions that are caught
 ``refusal``     what a program cannot do
 =============== ======================================================================
 """

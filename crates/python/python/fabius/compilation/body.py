@@ -78,8 +78,9 @@ class Body:
         kept = (lists - stored) | set(renamed.values())
         mutable = {own for name, own in renamed.items() if name in assigned_first}
         shapes, records = Shapes(lists | kept, tree), records_of(tree)
-        desugaring = Desugaring(shapes, (parameters | kept) - mutable, records, program.record)
+        desugaring = Desugaring(shapes, (parameters | kept) - mutable, records, program)
         tree.body = desugaring.block(statements)
+        program.divides = desugaring.divides
         optional = [name for name, kind in zip(program.signature.parameters, program.kinds) if kind.is_optional]
         made = json_of(tree)
         # Decorators, annotations and defaults are none of what it does.
@@ -149,6 +150,7 @@ def own_names(tree: ast.FunctionDef, program: Compiled) -> tuple[set[str], set[s
     }
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     stored = {node.id for node in names if isinstance(node.ctx, ast.Store) and node not in comprehended}
+    stored |= {node.name for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler) and node.name}
     return stored | set(program.signature.parameters) | set(program.assigned), stored
 
 

@@ -20,6 +20,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .handlers import refuse_uncatchable, refuse_values
 from .kernel import BETWEEN, LOGGED, PRINTED, WRITTEN, Called, Said
 from .kinds import Kind
 from .moments import span
@@ -245,6 +246,22 @@ class Captures(ast.NodeTransformer):
                 raise Refused(node, "raise of anything but a class of exceptions", 'write raise ValueError("...")')
             if isinstance(node.exc, ast.Call):
                 node.exc.args = [self.visit(argument) for argument in node.exc.args]
+        return node
+
+    def visit_Try(self, node: ast.Try) -> ast.stmt:
+        if node.finalbody:
+            raise Refused(node.finalbody[0], "finally", "write it behind the try, and in its handlers")
+        node.body, node.orelse = self.block(node.body), self.block(node.orelse)
+        for handler in node.handlers:
+            if handler.type is None:
+                raise Refused(handler, "except without a class", "name what is caught: except ValueError")
+            named = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+            kinds = [self._meant(one, beyond=True)[1] for one in named]
+            for kind, one in zip(kinds, named):
+                refuse_uncatchable(kind, one)
+            refuse_values(handler)
+            handler.kinds = tuple(kinds)  # type: ignore[attr-defined]
+            handler.body = self.block(handler.body)
         return node
 
     def _know_exceptions(self, kinds: Mapping[str, type[BaseException]], node: ast.AST) -> None:

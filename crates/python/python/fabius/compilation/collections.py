@@ -128,7 +128,8 @@ class Collections:
         made = self.shapes.new(name.partition(" ")[0])
         self.shapes.hold(made, shape)
         out.append(store(made, at(Empty(), node), node))
-        if shape == SET and not isinstance(node, (ast.Set, ast.SetComp, ast.BinOp)) and not is_call_of(node, "set"):
+        is_set = isinstance(node, (ast.Set, ast.SetComp, ast.BinOp)) or is_call_of(node, "set") or _is_copy(node)
+        if shape == SET and not is_set:
             self._refuse_other(node, "a set")
         self._add_all(made, shape, node, out)
         out.append(store(name, load(made, node), node))
@@ -188,8 +189,8 @@ class Collections:
 
     def _add_called(self, name: str, shape: str, node: ast.Call, out: Statements) -> None:
         function = node.func
-        if isinstance(function, ast.Attribute) and function.attr == "copy" and not node.args:
-            self.each(function.value, lambda value: self.grown(name, shape, value, node), node, out)
+        if _is_copy(node):
+            self.each(function.value, lambda value: self.grown(name, shape, value, node), node, out)  # type: ignore[attr-defined]
             return
         if _is_part(node) and self.shapes.of(node.func.value) == DICT:  # type: ignore[attr-defined]
             self.each(node, lambda value: self.grown(name, shape, value, node), node, out)
@@ -712,6 +713,11 @@ class Collections:
             self.asked(shape, node, out)
         else:
             raise Refused(node, f"{what} of a {shape} in this form", "make a new one in a loop")
+
+
+def _is_copy(node: ast.expr) -> bool:
+    """Whether it is ``collection.copy()``."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "copy"
 
 
 def _is_part(node: ast.expr) -> bool:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from ..errors import ProgrammingError
 from ..parameters import bound, braced
+from .handlers import DIVISION
 from .kernel import Called, Element, Query, Raised
 from .names import (
     DICT,
     LIST,
     ONE,
+    Shapes,
     Statements,
     at,
     call,
@@ -30,6 +33,9 @@ from .records import field_named
 from .refusal import Refused
 from .texts import Texts, is_of_text
 
+if TYPE_CHECKING:
+    from .program import Compiled
+
 __all__ = ["Expressions"]
 
 #: Functions and methods that the database writes out, with several copies of what they are given.
@@ -44,8 +50,20 @@ _OF_VALUES = frozenset("year month day hour minute second microsecond days secon
 class Expressions(Texts):
     """What is computed, one part after the other."""
 
-    #: Names that are records.
-    records: Mapping[str, type] = {}
+    def __init__(self, shapes: Shapes, parameters: set[str], records: Mapping[str, type], program: Compiled) -> None:
+        super().__init__(shapes, parameters)
+        #: Names that are records.
+        self.records = records
+        #: The program that is made.
+        self.program = program
+        #: Whether something may divide by zero.
+        self.divides = False
+        #: Names of exceptions that are caught here, for each ``try`` around.
+        self.catching: list[set[str]] = []
+
+    def catches(self, name: str) -> bool:
+        """Whether an exception is caught here."""
+        return any(name in names for names in self.catching)
 
     def value(self, node: ast.expr, out: Statements, truth: bool = False) -> ast.expr:
         """An expression in fewer words; ``out`` gets what is done before. ``truth`` says that only its truth counts."""
@@ -69,6 +87,10 @@ class Expressions(Texts):
         if isinstance(op, (ast.FloorDiv, ast.Mod)):
             # The database writes out what rounding down means, with several copies of each.
             left, right = self._once(left, out), self._once(right, out)
+            self.divisor(right, out)
+        elif isinstance(op, ast.Div):
+            right = self._once(right, out) if self.catches(DIVISION) else right
+            self.divisor(right, out)
         elif isinstance(op, ast.Pow) and not _is_natural(right):
             raise Refused(place, "a power whose exponent is no literal of int", "multiply in a loop; 2 ** n is 1 << n")
         elif isinstance(op, (ast.LShift, ast.RShift)) and not _is_natural(right):
@@ -77,6 +99,15 @@ class Expressions(Texts):
             out.append(when(compare(right, ast.Lt(), constant(0, place), place), [raised], [], place))
         return at(ast.BinOp(left, op, right), place)
 
+    def divisor(self, node: ast.expr, out: Statements) -> None:
+        """What something is divided by. The database itself ends the transaction if it is zero."""
+        if isinstance(node, ast.Constant) and node.value:
+            return
+        self.divides = True
+        if self.catches(DIVISION):
+            raised = at(Raised(kind=DIVISION, message=constant("", node)), node)
+            out.append(when(compare(node, ast.Eq(), constant(0, node), node), [raised], [], node))
+
     def _once(self, node: ast.expr, out: Statements) -> ast.expr:
         """A value that may be copied."""
         return node if isinstance(node, (ast.Name, ast.Constant, ast.Attribute)) else self.named(node, out)
@@ -84,6 +115,7 @@ class Expressions(Texts):
     def quotient(self, node: ast.Call, out: Statements) -> list[ast.expr]:
         """The two parts of ``divmod(a, b)``."""
         left, right = (self.named(one, out) for one in self.sequence(node.args, out))
+        self.divisor(right, out)
         return [at(ast.BinOp(left, op, right), node) for op in (ast.FloorDiv(), ast.Mod())]
 
     def _value_UnaryOp(self, node: ast.UnaryOp, out: Statements, truth: bool = False) -> ast.expr:
@@ -363,6 +395,11 @@ class Expressions(Texts):
 
     def called(self, node: Called, out: Statements) -> Called:
         """A call with its arguments in fewer words, computed in the order in which they are written."""
+        if self.program.callees[node.function].divides:
+            self.divides = True
+            if self.catches(DIVISION):
+                what = "a call within try with except ZeroDivisionError"
+                raise Refused(node, what, "test what it divides by, and raise another exception")
         done = self.sequence([node.args[place] for place in node.order], out)
         arguments = [done[node.order.index(place)] for place in range(len(node.args))]
         return at(
@@ -404,7 +441,7 @@ class Expressions(Texts):
                 return self.asked(shape, node, out)
             if what == "join" and len(node.args) == 1:
                 return self.joined(node, out)
-            if what == "split" and shape == ONE:
+            if self.shapes.of(node) == LIST:
                 return load(self.list_of(node, out), node)
             if is_of_text(node, shape, ("index", "rindex")):
                 return self.place_in_text(node, out)

@@ -18,8 +18,10 @@ __all__ = [
     "Empty",
     "Query",
     "Raised",
+    "Handler",
     "Said",
     "SetElement",
+    "Tried",
     "Zero",
     "json_of",
 ]
@@ -59,6 +61,38 @@ class Raised(ast.stmt):
     if TYPE_CHECKING:
 
         def __init__(self, *, kind: str, message: ast.expr) -> None: ...
+
+
+class Handler(ast.AST):
+    """What is done for exceptions, by the names of their classes; ``name`` gets their text."""
+
+    _fields = ("classes", "name", "body")
+    classes: builtins.list[str]
+    name: str | None
+    body: builtins.list[ast.stmt]
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, classes: builtins.list[str], name: str | None, body: builtins.list[ast.stmt]) -> None: ...
+
+
+class Tried(ast.stmt):
+    """Statements, what is done for what they raise, and what is done if they come to their end."""
+
+    _fields = ("body", "handlers", "orelse")
+    body: builtins.list[ast.stmt]
+    handlers: builtins.list[Handler]
+    orelse: builtins.list[ast.stmt]
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            body: builtins.list[ast.stmt],
+            handlers: builtins.list[Handler],
+            orelse: builtins.list[ast.stmt],
+        ) -> None: ...
 
 
 class Called(ast.expr):

@@ -59,6 +59,8 @@ class Compiled:
         self.is_in_utc = False
         #: Globals that it assigns.
         self.assigned: dict[str, type] = {}
+        #: Whether it may divide by zero, or a function that it calls.
+        self.divides = False
         #: Classes of exceptions that it raises, by how they are written.
         self.raises: dict[str, type[BaseException]] = {}
 

@@ -6,11 +6,12 @@ import ast
 import copy
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .collections import Changes
 from .expressions import Expressions
-from .kernel import BARE, Called, Declared, Element, Raised, Said, SetElement, Zero
+from .handlers import DIVISION, caught
+from .kernel import BARE, Called, Declared, Element, Handler, Raised, Said, SetElement, Tried, Zero
 from .names import (
     DICT,
     LIST,
@@ -24,7 +25,6 @@ from .names import (
     constant,
     count_of,
     is_call_of,
-    is_of_database,
     load,
     negated,
     parts_of,
@@ -35,6 +35,9 @@ from .names import (
 from .records import field_named, kind_of_record, taken, values_of
 from .refusal import Refused
 from .texts import is_of_text
+
+if TYPE_CHECKING:
+    from .program import Compiled
 
 __all__ = ["Desugaring"]
 
@@ -49,11 +52,10 @@ class Desugaring(Expressions):
     it.
     """
 
-    def __init__(self, shapes: Shapes, parameters: set[str], records: Mapping[str, type], record: type | None) -> None:
-        super().__init__(shapes, parameters)
-        self.records = records
+    def __init__(self, shapes: Shapes, parameters: set[str], records: Mapping[str, type], program: Compiled) -> None:
+        super().__init__(shapes, parameters, records, program)
         #: The data class of its result, if it is one.
-        self.record = record
+        self.record = program.record
 
     def block(self, statements: Sequence[ast.stmt]) -> Statements:
         """Statements in fewer words.
@@ -215,7 +217,8 @@ class Desugaring(Expressions):
             target = at(ast.Attribute(self.row(target.value, out), target.attr, target.ctx), target)
         before: Statements = []
         value = self.value(node.value, before)
-        if before or isinstance(node.op, _WRITTEN_OUT):
+        divides = isinstance(node.op, (ast.Div, ast.FloorDiv, ast.Mod))
+        if before or (divides and self.catches(DIVISION)) or isinstance(node.op, _WRITTEN_OUT):
             # What is there is read before the value is computed.
             loaded = copy.copy(target)
             loaded.ctx = ast.Load()
@@ -223,6 +226,8 @@ class Desugaring(Expressions):
             out.extend(before)
             out.append(at(ast.Assign([target], self.calculated(read, node.op, value, node, out)), node))
             return
+        if divides:
+            self.divisor(value, out)
         out.append(at(ast.AugAssign(target, node.op, value), node))
 
     def _augment_element(self, target: ast.Subscript, key: ast.expr, node: ast.AugAssign, out: Statements) -> None:
@@ -329,29 +334,19 @@ class Desugaring(Expressions):
         out.append(at(ast.If(fails, [*inner, raised], []), node))
 
     def _do_Try(self, node: ast.Try, out: Statements) -> None:
-        """A row that may not be there is asked for before."""
-        instead = "test for the case before: `if key in db.table`, `row = db.table.get(key)`"
-        if node.finalbody or len(node.handlers) != 1 or len(node.body) != 1:
-            raise Refused(node, "try of this form", instead)
-        handler, statement = node.handlers[0], node.body[0]
-        caught = ast.unparse(handler.type) if handler.type is not None else ""
-        is_of_rows = caught in ("KeyError", "the package.RowNotFound", "RowNotFound")
-        if not (
-            is_of_rows
-            and handler.name is None
-            and isinstance(statement, ast.Assign)
-            and isinstance(statement.value, ast.Subscript)
-            and isinstance(statement.targets[0], ast.Name)
-            and is_of_database(statement.value.value)
-            and not any(isinstance(part, (ast.Call, ast.Subscript, Called)) for part in ast.walk(statement.value.slice))
-        ):
-            raise Refused(node, "try of this form", instead)
-        table = at(ast.Attribute(statement.value.value, "get", ast.Load()), statement)
-        keys = statement.value.slice
-        got = at(ast.Call(table, [keys], []), statement)
-        self._assign(statement.targets[0], got, statement, out)
-        missing = compare(load(statement.targets[0].id, node), ast.Is(), constant(None, node), node)
-        out.append(when(missing, self.block(handler.body), self.block(node.orelse), node))
+        classes = [caught(handler.kinds, self.program.raises) for handler in node.handlers]  # type: ignore[attr-defined]
+        for handler, names in zip(node.handlers, classes):
+            if handler.name and {"KeyError", DIVISION} & set(names):
+                instead = "leave the name out, or take what is not there from the key"
+                raise Refused(handler, "the text of a KeyError or a ZeroDivisionError", instead)
+        self.catching.append({name for names in classes for name in names})
+        body = self.block(node.body)
+        self.catching.pop()
+        handlers = [
+            at(Handler(classes=names, name=handler.name, body=self.block(handler.body)), handler)
+            for handler, names in zip(node.handlers, classes)
+        ]
+        out.append(at(Tried(body=body, handlers=handlers, orelse=self.block(node.orelse)), node))
 
     def _do_Match(self, node: Any, out: Statements) -> None:
         subject = self.named(self.value(node.subject, out), out)
@@ -371,7 +366,9 @@ class Desugaring(Expressions):
         if kind == "MatchValue":
             return at(ast.Compare(subject, [ast.Eq()], [pattern.value]), pattern)
         if kind == "MatchSingleton":
-            return at(ast.Compare(subject, [ast.Is()], [at(ast.Constant(pattern.value), pattern)]), pattern)
+            # Only a `bool` is compared with one.
+            same = ast.Is() if pattern.value is None else ast.Eq()
+            return at(ast.Compare(subject, [same], [at(ast.Constant(pattern.value), pattern)]), pattern)
         if kind == "MatchOr":
             return at(ast.BoolOp(ast.Or(), [self._matches(one, subject) for one in pattern.patterns]), pattern)
         if kind == "MatchAs" and pattern.pattern is None and pattern.name is None:

@@ -160,6 +160,7 @@ fn case_not_found(span: Span) -> Statement {
         format: Some(vec!["case not found".into()]),
         arguments: Vec::new(),
         options: vec![(RaiseOption::Hint, Expression { tree: ast::Expr::value(hint), span })],
+        class: None,
     };
     Statement { kind: StatementKind::Raise(raise), span }
 }

@@ -54,6 +54,9 @@ fn targets(statement: &StatementKind) -> Vec<&Path> {
         StatementKind::Assign { target, .. } | StatementKind::AssignElement { target, .. } => vec![target],
         StatementKind::Sql { into: Some(into), .. } => into.targets.iter().collect(),
         StatementKind::RowCount(targets) => targets.iter().collect(),
+        StatementKind::Block(block) => {
+            block.catches.iter().flat_map(|catch| [&catch.caught, &catch.message]).collect()
+        }
         StatementKind::Loop(Loop { kind: LoopKind::Query { targets, .. }, .. }) => targets.iter().collect(),
         StatementKind::Loop(Loop { kind: LoopKind::Array { target, .. }, .. }) => vec![target],
         _ => Vec::new(),

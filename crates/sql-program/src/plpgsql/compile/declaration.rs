@@ -3,7 +3,7 @@
 use super::Compiler;
 use super::scope::{Entity, Record, Scope, Variable, VariablePlace};
 use super::sequence::{Flow, Target};
-use crate::bind::{Bound, tree as build};
+use crate::bind::{Bound, Catching, tree as build};
 use crate::plpgsql::type_name::{self, Named};
 use fabius_program::syntax::diagnostic::Span;
 use fabius_program::syntax::tree::Block;
@@ -28,13 +28,30 @@ impl Compiler<'_> {
         let exit = self.flag("left");
         block.push(build::declare(&exit, true, None, build::boolean(false)));
         self.targets.push(Target { label: Some(label.to_string()), exit: exit.clone(), next: None });
+        let around = self.catches.around.len();
+        // The first that is for a class counts.
+        for catch in tree.catches.iter().rev() {
+            let (caught, message) =
+                (self.program_of(&catch.caught, scope)?, self.program_of(&catch.message, scope)?);
+            let classes = catch.classes.clone();
+            self.catches.around.push(Catching { classes, caught, message, exit: exit.clone() });
+        }
         let flow = self.statements(&statements, &inner, block);
+        self.catches.around.truncate(around);
         self.targets.pop();
         let mut flow = flow?;
         if flow.flags.remove(&exit) {
             flow.leaves = false;
         }
         Ok(flow)
+    }
+
+    /// The program's variable that a variable is now.
+    fn program_of(&self, path: &tree::Path, scope: &Scope<'_>) -> Result<String> {
+        match scope.find(&path.parts) {
+            Some(Entity::Variable(variable)) => Ok(variable.place.borrow().program.clone()),
+            _ => Err(self.no_variable(path)),
+        }
     }
 
     fn declare(&mut self, declaration: &Declaration, scope: &Scope<'_>, block: &mut Block) -> Result<()> {

@@ -28,7 +28,7 @@ pub use result::Returned;
 pub use scope::{Entity, List, Scope, Variable, VariablePlace};
 
 use super::definition::Definition;
-use crate::bind::{Bind, Binder, Inputs, Stop};
+use crate::bind::{Bind, Binder, Catches, Inputs, Stop};
 use crate::lowered::Doubtful;
 use fabius_program::syntax::diagnostic::Span;
 use fabius_program::syntax::tree::Block;
@@ -76,6 +76,8 @@ pub struct Compiler<'c> {
     variables: usize,
     /// Loops and labelled blocks around.
     targets: Vec<Target>,
+    /// Exceptions that blocks around catch, those of callers included.
+    catches: Catches,
     /// Flags that say where control went.
     flags: BTreeSet<String>,
     /// Where the function's value goes.
@@ -100,6 +102,8 @@ pub struct Compiled {
     pub writes: BTreeSet<ObjectName>,
     /// Whether [`NOTICES`] is appended to.
     pub notices: bool,
+    /// Flags of callers' blocks that the call may have set.
+    pub escapes: BTreeSet<String>,
     /// As [`Lowered::doubtful`](crate::lowered::Lowered).
     pub doubtful: BTreeSet<Doubtful>,
 }
@@ -124,6 +128,7 @@ pub fn compile(
             Compiler::new(catalog, definition, (binder.next_name(), following), nullable.clone());
         (compiler.inputs, compiler.repeats) = (binder.inputs.clone(), binder.repeats);
         compiler.asker = binder.asker;
+        compiler.catches.around.clone_from(&binder.catches.around);
         let mut body = Block::new();
         let returned = compiler.body(root, &mut body)?;
         if compiler.found_nullable.is_subset(&nullable) {
@@ -140,6 +145,7 @@ pub fn compile(
                 reads: compiler.reads,
                 writes: compiler.writes,
                 notices: compiler.notices,
+                escapes: compiler.catches.escapes,
                 doubtful: compiler.doubtful,
             });
         }
@@ -178,6 +184,7 @@ impl<'c> Compiler<'c> {
             found_nullable: BTreeSet::new(),
             variables: 1000,
             targets: Vec::new(),
+            catches: Catches::default(),
             flags: BTreeSet::new(),
             output: Output::Nothing,
             returned: String::new(),
@@ -246,12 +253,14 @@ impl<'c> Compiler<'c> {
     fn lend(&mut self, binder: &mut Binder<'_>) {
         binder.set_next_name(self.next_name);
         binder.inputs = std::mem::take(&mut self.inputs);
+        binder.catches = std::mem::take(&mut self.catches);
     }
 
     /// Goes on where a binder stopped.
     fn take_back(&mut self, binder: &mut Binder<'_>) {
         self.next_name = self.next_name.max(binder.next_name());
         self.inputs = std::mem::take(&mut binder.inputs);
+        self.catches = std::mem::take(&mut binder.catches);
     }
 
     /// An error with its line in the body.

@@ -31,6 +31,12 @@ impl Compiler<'_> {
                 Text::Fixed(raise.condition.clone().unwrap_or(code))
             }
         };
+        if let Some(catching) = raise.class.as_deref().and_then(|class| self.catches.of(class)).cloned() {
+            block.push(build::assign(&catching.message, message.into_expression()));
+            block.push(build::assign(&catching.caught, build::boolean(true)));
+            block.push(build::assign(&catching.exit, build::boolean(true)));
+            return Ok(Flow { leaves: true, flags: [catching.exit].into() });
+        }
         let mut extra = |compiler: &mut Self, wanted| match option(wanted) {
             Some(value) => compiler.text(value, scope, block).map(Some),
             None => Ok(None),
@@ -49,10 +55,7 @@ impl Compiler<'_> {
             return Ok(Flow { leaves: true, ..Flow::default() });
         };
         self.notices = true;
-        let message = match message {
-            Text::Fixed(text) => build::text(text),
-            Text::Computed(expression) => expression,
-        };
+        let message = message.into_expression();
         let absent = || build::typed_null(DataType::TEXT);
         block.push(build::append(
             NOTICES,
@@ -172,6 +175,15 @@ fn no_detail() -> Option<program::Expression> {
 enum Text {
     Fixed(String),
     Computed(program::Expression),
+}
+
+impl Text {
+    fn into_expression(self) -> program::Expression {
+        match self {
+            Text::Fixed(text) => build::text(text),
+            Text::Computed(expression) => expression,
+        }
+    }
 }
 
 /// A value as `RAISE` shows it: as its type prints, `<NULL>` for null.

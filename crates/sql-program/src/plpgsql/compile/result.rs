@@ -72,6 +72,8 @@ impl Compiler<'_> {
         self.declare_output(&scope, true, block)?;
         let flow = self.block(tree, &scope, block)?;
         self.check_returned(&flow, block);
+        self.catches.escapes = flow.flags;
+        self.catches.escapes.remove(&self.returned);
         self.mark_rest(block);
         Ok(self.returned_values())
     }

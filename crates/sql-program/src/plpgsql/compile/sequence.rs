@@ -41,7 +41,8 @@ impl Compiler<'_> {
         for (at, statement) in list.iter().enumerate() {
             let rest = &list[at + 1..];
             let from = block.len();
-            let (one, is_whole) = self.statement(statement, rest, scope, block)?;
+            let (mut one, is_whole) = self.statement(statement, rest, scope, block)?;
+            one.flags.append(&mut self.catches.escapes);
             let from = from.min(block.len());
             self.mark(&mut block[from..], statement);
             flow.leaves = one.leaves;
