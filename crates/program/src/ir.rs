@@ -586,6 +586,14 @@ pub enum Function {
     PythonRound,
     /// `python_text(double)`: the fewest digits that tell it apart.
     PythonText,
+    /// `python_divide(left, right)`: of integers, the nearest double.
+    PythonDivide,
+    /// `python_repr(text)`: in quotes, with escapes.
+    PythonRepr,
+    /// `python_whole(text)`: the digits that `int` reads; an empty text if it reads none.
+    PythonWhole,
+    /// `python_double(text)`: the number that `float` reads; an empty text if it reads none.
+    PythonDouble,
     /// `python_format_int(bigint, format)`.
     PythonFormatInt,
     /// `python_format_double(double, format)`.

@@ -70,6 +70,7 @@ class Expressions:
             f"len({self.text(depth - 1)})",
             f"-{one}",
             f"int({self.truth(0)})",
+            f"int({chance.choice([self.text(0), f'str({one})'])})",
             f"int({chance.choice([self.decimal(0), self.float(0)])})",
             f"sum(x + {one} for x in {self.list(0)})",
             f"sum({self.list(0)}, {one})",
@@ -138,7 +139,8 @@ class Expressions:
                 f"({one} {chance.choice('+-*/')} {self.int(0)})",
                 f"({one} if {self.truth(depth - 1)} else {other})",
                 f"-{one}",
-                f"float({chance.choice([self.int(0), self.decimal(0)])})",
+                f"float({chance.choice([self.int(0), self.decimal(0), self.text(0), f'str({one})'])})",
+                f"({self.int(depth - 1)} / {self.int(0)})",
             ]
         )
 
@@ -173,6 +175,7 @@ class Expressions:
                 "f'{o} {s}'",
                 f"f'{{{self.truth(0)}}}'",
                 "str(o)",
+                f"repr({one})",
                 "(row.note if row.note is not None else '')",
                 one if "'" in number else f"f'{{{number}}}!'",
                 f"{one}.{chance.choice(['upper()', 'lower()', 'strip()', 'rstrip(chr_)', 'lstrip()'])}".replace(

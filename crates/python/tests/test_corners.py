@@ -17,8 +17,50 @@ MOMENTS = [
     datetime.datetime(2000, 1, 1, tzinfo=UTC),
 ]
 
+#: Texts that may be numbers.
+NUMBERS = [
+    "1",
+    " -20 ",
+    "+3",
+    "1_000",
+    "1__0",
+    "_1",
+    "",
+    " ",
+    "x'y",
+    "0x10",
+    "1.5",
+    "-.5",
+    "5.",
+    "1e3",
+    "1E-2_0",
+    "iNf",
+]
+NUMBERS += ["nan", "1e400", "1_.5", "\u20091\u2009", "922337203685477580", "007", "--1", "a\"b'c"]
+
 #: A function, and calls of it.
 CASES = [
+    # Texts as numbers, numbers in quotients, and texts in quotes.
+    ("def f(s: str) -> int:\n    return int(s) * 2 if s else -1\n", [(one,) for one in NUMBERS]),
+    (
+        "def f(s: str) -> str:\n    try:\n        return f'{float(s)}'\n    except ValueError as error:\n"
+        "        return str(error)\n",
+        [(one,) for one in NUMBERS],
+    ),
+    (
+        "def f(xs: list[str]) -> int:\n    total = 0\n    for x in xs:\n        try:\n            total += int(x)\n"
+        "        except ValueError as error:\n            print(error)\n    return total\n",
+        [(NUMBERS,)],
+    ),
+    ("def f(xs: list[str]) -> list[str]:\n    return sorted(xs, key=int)\n", [(["10", "9", "-1"],), (["1", "x"],)]),
+    (
+        "def f(a: int, b: int) -> float:\n    return a / b\n",
+        [(1, 3), (-7, 2), (2**63 - 1, 10), (2**53 + 1, 2**53), (-(2**63), -1), (0, -5), (1, 0), (10**18 + 1, 7)],
+    ),
+    (
+        "def f(s: str, o: str | None) -> str:\n    return f'{s!r} {o!r} ' + repr(s + 'x')\n",
+        [("it's", None), ('a"b', "a'\"b"), ("\n\t\\\x7f\xad\u200b", "é\u0301 😀 \U000e0001\xa0"), ("", "")],
+    ),
     # Copies, and `bool` in `match`.
     (
         "def f(a: int) -> int:\n    one = {a}\n    other = one.copy()\n    other.add(7)\n"

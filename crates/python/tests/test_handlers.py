@@ -221,6 +221,31 @@ CASES = [
 """,
         [(3, 1), (3, 7), (0, 0)],
     ),
+    # What `else` knows, handlers do not.
+    (
+        """
+    row = db.stock[1]
+    row.note = None if a else 'x'
+    try:
+        other = db.stock[b]
+    except KeyError:
+        row.note = f'<{row.note}>'
+    else:
+        other.note = row.note + '!'
+    return row.qty
+""",
+        [(1, 9), (0, 9), (0, 2), (1, 2)],
+    ),
+    # Times that are divided by others.
+    (
+        """
+    try:
+        return timedelta(hours=a) // timedelta(minutes=b)
+    except ZeroDivisionError:
+        return -1
+""",
+        [(1, 7), (1, 0)],
+    ),
     # Whichever way control comes, a name has a value.
     (
         """

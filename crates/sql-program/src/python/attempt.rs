@@ -43,14 +43,14 @@ impl Lowering<'_> {
                 message: self.path(variable(&message), span),
             });
         }
-        let assigned = self.assigned.clone();
+        let before = (self.assigned.clone(), self.present.clone());
         let body = self.block(&tried.body)?;
         let body_leaves = leaves(&body);
         let otherwise = self.block(&tried.otherwise)?;
         let ends =
             (!body_leaves && !leaves(&otherwise)).then(|| (self.assigned.clone(), self.present.clone()));
         // What a handler begins with: the body may have come to any of its statements.
-        self.assigned = assigned;
+        (self.assigned, self.present) = before;
         self.forget_assigned(&tried.body);
         let rows = self.rows.keys().filter(|row| binds(&tried.body, row)).cloned().collect::<Vec<_>>();
         self.assigned.retain(|name| !rows.contains(name));

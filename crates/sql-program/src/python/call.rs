@@ -3,12 +3,14 @@
 use super::lowering::Lowering;
 use super::moment::is_moment;
 use super::text::METHODS;
-use super::value::{self, Class, Value, cast, nested, number};
+use super::value::{self, Class, Value, cast, nested, number, text};
 use fabius_program::syntax::diagnostic::Span;
 use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_syntax::part;
+use fabius_sql_syntax::plpgsql::tree::{Statement as Done, StatementKind as Kind};
 use fabius_sql_syntax::python::tree::{Expression, ExpressionKind};
 use fabius_value::Result;
-use sqlparser::ast::{self, Expr};
+use sqlparser::ast::{self, BinaryOperator, Expr};
 
 /// Functions that are there.
 const FUNCTIONS: [&str; 13] = [
@@ -92,6 +94,23 @@ impl Lowering<'_> {
         }
     }
 
+    /// `int(text)`, `float(text)`: a `ValueError` before the statement if it is no number.
+    fn read(&mut self, name: &str, value: &Value, span: Span) -> Result<Value> {
+        let (function, what, class) = match name {
+            "int" => ("fabius_python_whole", "invalid literal for int() with base 10: ", Class::Whole),
+            _ => ("fabius_python_double", "could not convert string to float: ", Class::Float),
+        };
+        let read = value::function(function, vec![value.tree.clone()]);
+        let shown = value::function("fabius_python_repr", vec![value.tree.clone()]);
+        let message = part::binary(text(what), BinaryOperator::StringConcat, shown);
+        let raise = self.exception(("ValueError", "ValueError"), message, span);
+        let is_none = self.written(part::binary(read.clone(), BinaryOperator::Eq, text("")), span);
+        let then = vec![Done { kind: raise, span }];
+        self.tests.push(Done { kind: Kind::If { arms: vec![(is_none, then)], otherwise: None }, span });
+        let tree = nested(cast(read, &class.sql_type())?);
+        Ok(Value { can_fail: true, ..Value::of(tree, class, span) })
+    }
+
     /// A function of values that are there.
     fn function(&mut self, name: &str, values: &[Value], span: Span) -> Result<Option<Value>> {
         let can_fail = values.iter().any(|value| value.can_fail);
@@ -100,7 +119,15 @@ impl Lowering<'_> {
             return Ok(Some(of(nested(self.shown(value.clone())?), Class::Text)));
         }
         if let ("repr", [value]) = (name, values) {
-            if value.class == Class::Text || is_moment(&value.class) {
+            if value.class == Class::Text {
+                let shown = value::function("fabius_python_repr", vec![value.tree.clone()]);
+                let shown = match value.is_nullable {
+                    true => value::function("coalesce", vec![shown, text("None")]),
+                    false => shown,
+                };
+                return Ok(Some(Value { can_fail: true, ..Value::of(shown, Class::Text, span) }));
+            }
+            if is_moment(&value.class) {
                 let what = format!("the repr of a {}", value.class.name());
                 let instead = "show it without !r, or ask before whether it is there: `if x in xs`";
                 return self.refused(span, &what, instead);
@@ -137,6 +164,7 @@ impl Lowering<'_> {
                 let tree = value::case(value.tree.clone(), number("1"), number("0"));
                 of(cast(tree, &SqlType::BigInt)?, Class::Whole)
             }
+            ("int" | "float", [value]) if value.class == Class::Text => self.read(name, value, span)?,
             ("int", [value]) if matches!(value.class, Class::Float | Class::Decimal) => {
                 let whole = value::function("trunc", vec![value.tree.clone()]);
                 Value { can_fail: true, ..Value::of(cast(whole, &SqlType::BigInt)?, Class::Whole, span) }

@@ -317,6 +317,9 @@ impl Lowering<'_> {
         let mut can_fail = left.can_fail;
         for (at, (comparison, right)) in others.iter().enumerate() {
             let mut right = match at {
+                _ if matches!(right.kind, ExpressionKind::Zero) => {
+                    Value::of(number("0"), left.class.clone(), right.span)
+                }
                 0 => self.value(right)?,
                 _ => self.perhaps(|lowering| lowering.value(right))?,
             };

@@ -288,7 +288,7 @@ pub fn calculated(
             (plain(BinaryOperator::Divide), Float)
         }
         (Operator::Divide, Whole, Whole) => {
-            return Err(("/ of int".into(), "write // for whole numbers".into()));
+            (function("fabius_python_divide", vec![left.tree.clone(), right.tree.clone()]), Float)
         }
         (Operator::FloorDivide | Operator::Modulo, Whole, Whole)
         | (Operator::FloorDivide, Time, Whole)

@@ -192,7 +192,7 @@ pub enum ExpressionKind {
     Formatted(Vec<Expression>),
     /// A list without elements.
     Empty,
-    /// The number 0, of the class that is added to it.
+    /// The number 0, of the class that is added to it, or that is compared with it.
     Zero,
     /// The element of a list at a place from 0, which is there.
     Element(Box<Expression>, Box<Expression>),

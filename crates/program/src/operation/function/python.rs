@@ -1,5 +1,5 @@
-//! What Python's `format`, `round`, `repr`, `**` and `<<` make of values, exactly: functions of Python are lowered onto
-//! these where SQL means something else.
+//! What Python's `format`, `round`, `repr`, `/`, `**`, `<<`, `int` and `float` make of values, exactly: functions of
+//! Python are lowered onto these where SQL means something else.
 //!
 //! A format is `[[fill]align][sign][0][width][grouping][.precision][kind]` (Python's library reference, "Format
 //! Specification Mini-Language"). Doubles are rounded by their true value, as Python rounds them.
@@ -276,6 +276,81 @@ fn repr(value: f64) -> String {
     }
 }
 
+/// A text as Python shows it: in quotes, with escapes for what cannot be seen.
+fn repr_of_text(text: &str) -> String {
+    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
+    let mut shown = String::from(quote);
+    for character in text.chars() {
+        match character {
+            '\n' => shown.push_str("\\n"),
+            '\r' => shown.push_str("\\r"),
+            '\t' => shown.push_str("\\t"),
+            '\\' => shown.push_str("\\\\"),
+            _ if character == quote => shown.extend(['\\', quote]),
+            _ if is_seen(character) => shown.push(character),
+            _ => shown.push_str(&match u32::from(character) {
+                code @ ..0x100 => format!("\\x{code:02x}"),
+                code @ ..0x1_0000 => format!("\\u{code:04x}"),
+                code => format!("\\U{code:08x}"),
+            }),
+        }
+    }
+    shown.push(quote);
+    shown
+}
+
+/// Whether Python shows a character as it is (`str.isprintable`).
+fn is_seen(character: char) -> bool {
+    // Behind another, a mark that goes above it is one that is seen.
+    let mut behind = String::from('x');
+    behind.push(character);
+    behind.escape_debug().count() == 2 || matches!(character, '\'' | '"')
+}
+
+/// A whole number that `int(text)` reads, without what is not needed; `None` if it is none.
+fn whole(text: &str) -> Option<String> {
+    let text = text.trim();
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", text.strip_prefix('+').unwrap_or(text)),
+    };
+    let digits = joined(digits)?;
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| format!("{sign}{digits}"))
+}
+
+/// A number that `float(text)` reads, as [`repr`] shows it; `None` if it is none.
+fn double(text: &str) -> Option<String> {
+    let text = text.trim();
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let is_named = ["inf", "infinity", "nan"].iter().any(|name| unsigned.eq_ignore_ascii_case(name));
+    // Rust reads all that Python does but `_`, and nothing else that begins with a digit or point.
+    let is_number = unsigned.starts_with(|first: char| first.is_ascii_digit() || first == '.');
+    let parts =
+        || unsigned.split(['.', 'e', 'E', '+', '-']).all(|part| part.is_empty() || joined(part).is_some());
+    let is_read = is_named || (is_number && parts());
+    let value: f64 = text.replace('_', "").parse().ok().filter(|_| is_read)?;
+    Some(if value.is_nan() { "nan".into() } else { repr(value) })
+}
+
+/// Digits without `_`, which may stand between two of them; `None` if it stands elsewhere, or there are none.
+fn joined(digits: &str) -> Option<String> {
+    let is_whole = digits.split('_').all(|part| !part.is_empty());
+    is_whole.then(|| digits.replace('_', ""))
+}
+
+/// `left / right` of whole numbers: the double that is nearest to what it is.
+fn quotient(left: i64, right: i64) -> Result<f64> {
+    if right == 0 {
+        return Err(Error::new(SqlState::DIVISION_BY_ZERO, "division by zero"));
+    }
+    let (above, below) = (u128::from(left.unsigned_abs()), u128::from(right.unsigned_abs()));
+    // As many binary digits as there are: more than 60, and one that says whether there would be more.
+    let shift = above.leading_zeros().min(127);
+    let (digits, rest) = ((above << shift) / below, (above << shift) % below);
+    let nearest = (digits | u128::from(rest != 0)) as f64 / 2f64.powi(shift as i32);
+    Ok(if (left < 0) != (right < 0) && left != 0 { -nearest } else { nearest })
+}
+
 /// `round(value, digits)`
 fn round(value: f64, digits: i64) -> Result<f64> {
     if !value.is_finite() || digits > *DIGITS.end() {
@@ -303,8 +378,8 @@ fn too_large() -> Error {
     Error::new(SqlState::OUT_OF_RANGE, "bigint out of range")
 }
 
-/// Computes one of these functions; `None` for others. `22003` for what leaves 64 bits, `22008` for moments that Python
-/// has not, `22023` for a format that is none of the value.
+/// Computes one of these functions; `None` for others. `22012` for a division by zero, `22003` for what leaves 64 bits,
+/// `22008` for moments that Python has not, `22023` for a format that is none of the value.
 pub(super) fn apply<'a>(function: Function, arguments: &[Datum<'a>]) -> Result<Option<Computed>> {
     use Datum::{Double, Int, Text};
     let text = match (function, arguments) {
@@ -330,7 +405,13 @@ pub(super) fn apply<'a>(function: Function, arguments: &[Datum<'a>]) -> Result<O
         (Function::PythonRound, [Double(value), Int(digits)]) => {
             return round(*value, *digits).map(|rounded| Some(Computed::Double(rounded)));
         }
+        (Function::PythonDivide, [Int(left), Int(right)]) => {
+            return quotient(*left, *right).map(|quotient| Some(Computed::Double(quotient)));
+        }
         (Function::PythonText, [Double(value)]) => repr(*value),
+        (Function::PythonRepr, [Text(value)]) => repr_of_text(value),
+        (Function::PythonWhole, [Text(value)]) => whole(value).unwrap_or_default(),
+        (Function::PythonDouble, [Text(value)]) => double(value).unwrap_or_default(),
         (Function::PythonFormatInt, [Int(value), Text(format)]) => {
             of(format, Formatted::Whole)?.of_whole(*value)
         }
@@ -402,6 +483,37 @@ mod tests {
         assert_eq!(decimal("0.125", ".1%"), "12.5%");
         assert_eq!(of("*^7.2s", Formatted::Text).unwrap().of_text("äöü"), "**äö***");
         assert!(of(".2d", Formatted::Whole).is_err() && of("05", Formatted::Text).is_err());
+    }
+
+    /// Goal: texts are shown, and read as numbers, as Python 3.11 does.
+    #[test]
+    fn texts() {
+        let shown =
+            ["it's", "a\"b'c", "\u{0}\u{7f}\u{ad}\n", "é\u{301}\u{200b}", "\u{e0001}😀"].map(repr_of_text);
+        assert_eq!(
+            shown,
+            ["\"it's\"", "'a\"b\\'c'", "'\\x00\\x7f\\xad\\n'", "'é\u{301}\\u200b'", "'\\U000e0001😀'"]
+        );
+        let wholes = [" 1_000 ", "-007", "+5", "", "1__0", "_1", "1_", "0x1", "--1", "1.0", "- 1"].map(whole);
+        assert_eq!(wholes.each_ref().map(Option::as_deref)[..3], [Some("1000"), Some("-007"), Some("5")]);
+        assert!(wholes[3..].iter().all(Option::is_none));
+        let doubles = [" 1_0.5e1_0 ", "-.5", "5.", "iNf", "-Infinity", "NAN", "1e400", "1e-400"].map(double);
+        let doubles = doubles.map(Option::unwrap_or_default);
+        assert_eq!(doubles, ["105000000000.0", "-0.5", "5.0", "inf", "-inf", "nan", "inf", "0.0"]);
+        let wrong = ["", ".", "1_.5", "1e", "infinit", "0x1", "1 2", "e5", "1._5", "--1"].map(double);
+        assert!(wrong.iter().all(Option::is_none), "{wrong:?}");
+    }
+
+    /// Goal: the quotient of whole numbers is rounded once, however large they are.
+    #[test]
+    fn quotients() {
+        assert_eq!(quotient(1, 3).unwrap(), 1.0 / 3.0);
+        assert_eq!(quotient(-7, 2).unwrap(), -3.5);
+        assert_eq!(quotient(i64::MIN, -1).unwrap(), 9.223_372_036_854_775_8e18);
+        assert_eq!(quotient(9_007_199_254_740_993, 9_007_199_254_740_992).unwrap(), 1.0);
+        assert_eq!(quotient(i64::MAX, 3).unwrap(), 3.074_457_345_618_258_4e18);
+        assert_eq!(quotient(1, i64::MIN).unwrap(), -(2f64.powi(-63)));
+        assert!(quotient(0, -5).unwrap().is_sign_positive() && quotient(1, 0).is_err());
     }
 
     /// Goal: doubles are shown and rounded as Python 3.11 does.

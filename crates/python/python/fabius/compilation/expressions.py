@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..errors import ProgrammingError
 from ..parameters import bound, braced
 from .handlers import DIVISION
-from .kernel import Called, Element, Query, Raised
+from .kernel import Called, Element, Query, Raised, Zero
 from .names import (
     DICT,
     LIST,
@@ -106,7 +106,7 @@ class Expressions(Texts):
         self.divides = True
         if self.catches(DIVISION):
             raised = at(Raised(kind=DIVISION, message=constant("", node)), node)
-            out.append(when(compare(node, ast.Eq(), constant(0, node), node), [raised], [], node))
+            out.append(when(compare(node, ast.Eq(), at(Zero(), node), node), [raised], [], node))
 
     def _once(self, node: ast.expr, out: Statements) -> ast.expr:
         """A value that may be copied."""
@@ -459,6 +459,9 @@ class Expressions(Texts):
         if name == "pow" and len(node.args) == 2 and not node.keywords:
             return self._value_BinOp(at(ast.BinOp(node.args[0], ast.Pow(), node.args[1]), node), out)
         over = node.args[0] if node.args else None
+        if name in ("int", "float") and len(node.args) == 1 and not node.keywords:
+            # A text may be no number: that is found before what it is needed for.
+            return self.named(self.parts_of_call(node, out), out)
         is_collection = over is not None and (
             self.shapes.of(over) != ONE or isinstance(over, (ast.GeneratorExp, ast.ListComp, ast.SetComp))
         )

@@ -144,7 +144,7 @@ class Empty(ast.expr):
 
 
 class Zero(ast.expr):
-    """The number 0, of the class that is added to it."""
+    """The number 0, of the class that is added to it, or that is compared with it."""
 
     _fields = ()
 
