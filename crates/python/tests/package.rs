@@ -1,7 +1,7 @@
 //! The package as Python sees it: this program puts it together of what Cargo has built, and runs its tests.
 //!
 //! ```text
-//! cargo test --test package                            with the clients' Python, or `python3`
+//! cargo test --test package                            with the clients' Python, or `python3`, and with the newest
 //! FABIUS_PYTHON=python3.13 cargo test --test package
 //! ```
 
@@ -57,12 +57,26 @@ fn python() -> PathBuf {
     if python.exists() { python } else { "python3".into() }
 }
 
-/// Goal: all tests of the package pass, and its examples do what they say.
-#[test]
-fn python_tests_pass() {
-    let python = python();
+/// The newest Python on the path, or that pyenv or uv has installed.
+fn newest() -> Option<PathBuf> {
+    let home = PathBuf::from(std::env::var_os("HOME")?);
+    let pyenv = std::env::var_os("PYENV_ROOT").map_or_else(|| home.join(".pyenv"), PathBuf::from);
+    let installed = [pyenv.join("versions"), home.join(".local/share/uv/python")];
+    let installed = installed.iter().flat_map(std::fs::read_dir).flatten().flatten();
+    let mut folders: Vec<PathBuf> = installed.map(|version| version.path().join("bin")).collect();
+    folders.extend(std::env::split_paths(&std::env::var_os("PATH")?));
+    let numbered = |path: PathBuf| {
+        let number = path.file_name()?.to_str()?.strip_prefix("python3.")?.parse::<u32>().ok()?;
+        Some((number, path))
+    };
+    let files = folders.iter().flat_map(std::fs::read_dir).flatten().flatten();
+    files.filter_map(|file| numbered(file.path())).max().map(|(_, path)| path)
+}
+
+/// Runs the tests of the package.
+fn run_tests(python: &Path) {
     let installed = installed();
-    let run = Command::new(&python)
+    let run = Command::new(python)
         .args(["-W", "error::ResourceWarning", "-m", "unittest", "discover", "--start-directory"])
         .arg(home().join("tests"))
         .env("PYTHONPATH", installed.path())
@@ -70,5 +84,21 @@ fn python_tests_pass() {
         .output();
     let run =
         run.unwrap_or_else(|error| panic!("{} does not start: {error}; set FABIUS_PYTHON", python.display()));
-    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    assert!(run.status.success(), "{}:\n{}", python.display(), String::from_utf8_lossy(&run.stderr));
+}
+
+/// Goal: all tests of the package pass, and its examples do what they say.
+#[test]
+fn python_tests_pass() {
+    run_tests(&python());
+}
+
+/// Goal: they pass on the newest Python that is installed, too.
+#[test]
+fn python_tests_pass_on_the_newest() {
+    if std::env::var_os("FABIUS_PYTHON").is_none()
+        && let Some(newest) = newest()
+    {
+        run_tests(&newest);
+    }
 }

@@ -571,7 +571,8 @@ class Collections:
         if default is not None:
             empty.append(store(total, default, node))
         else:
-            message = constant(f"{name}() arg is an empty sequence", node)
+            what = "iterable argument is empty" if sys.version_info >= (3, 12) else "arg is an empty sequence"
+            message = constant(f"{name}() {what}", node)
             empty.append(at(Raised(kind="ValueError", message=message), node))
         out.append(when(load(is_first, node), empty, [], node))
         return load(total, node)
