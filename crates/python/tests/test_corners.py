@@ -40,6 +40,29 @@ NUMBERS += ["nan", "1e400", "1_.5", "\u20091\u2009", "922337203685477580", "007"
 
 #: A function, and calls of it.
 CASES = [
+    # Two rows at once; rows that are counted; pairs in order; what sets have in common.
+    (
+        "def f(a: int, b: int) -> int:\n    one, other = db.stock[a], db.stock[b]\n    one.qty += other.qty\n"
+        "    n, third = 5, db.plain[1]\n    third.a += n\n    return one.qty - other.qty\n",
+        [(1, 2), (1, 1), (3, 1), (9, 1)],
+    ),
+    (
+        "def f(a: int) -> int:\n    many = len([row for row in db.line.where(cart=1) if row.many > a])\n"
+        "    return many * 100 + len([row for row in db.stock])\n",
+        [(0,), (-5,), (1,)],
+    ),
+    (
+        "def f(a: int) -> list[str]:\n    d = {}\n    for row in db.line:\n        d[row.many] = row.n\n    d[a] = 9\n"
+        "    down = [f'{k}={v}' for k, v in sorted(d.items(), reverse=True)]\n"
+        "    for k, v in sorted(d.items()):\n        d[k] = v + 1\n"
+        "    return down + [str(v) for v in d.values()]\n",
+        [(0,), (7,)],
+    ),
+    (
+        "def f(xs: list[int], ys: list[int]) -> list[int]:\n    both = sorted(set(xs) & set(ys), reverse=True)\n"
+        "    return both + [len(set(xs) | {7}), sum(set(xs) - set(ys))]\n",
+        [([1, 2, 2, 3], [3, 2, 9]), ([], [1])],
+    ),
     # Texts as numbers, numbers in quotients, and texts in quotes.
     ("def f(s: str) -> int:\n    return int(s) * 2 if s else -1\n", [(one,) for one in NUMBERS]),
     (

@@ -96,6 +96,8 @@ class Refusals(unittest.TestCase):
         ("match a:\n        case [x]:\n            pass", "this pattern", "match literals"),
         ("f(a)", "f calls itself", "write a loop"),
         ("x = sorted('a,b'.splitlines())", "a collection of this", "in a loop"),
+        ("x = len(db.stock)", "rows as a collection", "let a statement of SQL"),
+        ("x = sorted(db.stock)", "rows as a collection", "let a statement of SQL"),
         ("yield a", "yield", "return what is wanted"),
         ("xs = [a]\n    xs.sort(key=lambda x: len(xs))", "a key that asks xs, which is being sorted", "xs = sorted(xs"),
         ("p = Point(a)\n    q = p", "a second name for a Point", "frozen=True"),

@@ -419,7 +419,11 @@ impl Lowering<'_> {
                     });
                 }
                 let what = format!("{} as text", other.name());
-                return self.refused(value.span, &what, "make the text where the result is used");
+                let instead = match other {
+                    Class::Decimal => "give it a format: f\"{x:.2f}\"",
+                    _ => "make the text where the result is used",
+                };
+                return self.refused(value.span, &what, instead);
             }
         };
         Ok(if value.is_nullable { value::function("coalesce", vec![shown, text("None")]) } else { shown })

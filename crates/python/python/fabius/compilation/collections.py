@@ -26,6 +26,7 @@ from .names import (
     constant,
     count_of,
     is_call_of,
+    is_of_database,
     is_of_rows,
     items_of,
     load,
@@ -107,6 +108,10 @@ class Collections:
         if _is_part(node) and self.shapes.of(node.func.value) == DICT:  # type: ignore[attr-defined]
             keys, values = parts_of(self.collection(node.func.value, out))  # type: ignore[attr-defined]
             return keys if node.func.attr == "keys" else values  # type: ignore[attr-defined]
+        if isinstance(node, ast.Attribute) and is_of_database(node):
+            raise Refused(node, "rows as a collection", "loop over them, or let a statement of SQL sort and count them")
+        if isinstance(node, ast.BinOp) and self.shapes.of(node) == SET:
+            return self.collection(node, out)
         if isinstance(node, Called):
             given = self.value(node, out)
             assert isinstance(given, ast.Name)
@@ -121,6 +126,9 @@ class Collections:
 
     def collect(self, name: str, shape: str, node: ast.expr, out: Statements) -> None:
         """Makes a name a collection of what an expression gives."""
+        if _is_empty(node):
+            out.extend(store(part, at(Empty(), node), node) for part in (parts_of(name) if shape == DICT else [name]))
+            return
         if shape == DICT:
             self._collect_dict(name, node, out)
             return
@@ -423,7 +431,21 @@ class Collections:
         if isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and over.func.attr == "items":
             if self.shapes.of(over.func.value) == DICT and not over.args:
                 return list(parts_of(self.collection(over.func.value, out))), None
+        pairs = over.args[0] if isinstance(over, ast.Call) and is_call_of(over, "sorted") and over.args else None
+        if isinstance(pairs, ast.Call) and isinstance(pairs.func, ast.Attribute) and pairs.func.attr == "items":
+            named = all(keyword.arg == "reverse" for keyword in over.keywords)  # type: ignore[attr-defined]
+            if self.shapes.of(pairs.func.value) == DICT and named:
+                return self._sorted_items(over, pairs.func.value, out), None  # type: ignore[arg-type]
         return [self.list_of(over, out)], None
+
+    def _sorted_items(self, node: ast.Call, items: ast.expr, out: Statements) -> list[str]:
+        """The keys of a dictionary in their order, and its values: no two keys are the same."""
+        own = load(self.collection(items, out), node)
+        keys = self.list_of(at(ast.Call(node.func, [own], node.keywords), node), out)
+        key = self.shapes.new("key")
+        value = at(ast.Subscript(own, load(key, node), ast.Load()), node)
+        each = ast.comprehension(stored(key, node), load(keys, node), [], 0)
+        return [keys, self.list_of(at(ast.ListComp(value, [each]), node), out)]
 
     def each(self, over: ast.expr, body: Body, place: ast.AST, out: Statements) -> None:
         """Does something with each element of something, without a list of them where that can be."""
@@ -714,6 +736,13 @@ class Collections:
             self.asked(shape, node, out)
         else:
             raise Refused(node, f"{what} of a {shape} in this form", "make a new one in a loop")
+
+
+def _is_empty(node: ast.expr) -> bool:
+    """Whether it is written as a collection without elements."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return node.func.id in ("list", "set", "dict") and not node.args and not node.keywords
+    return isinstance(node, (ast.List, ast.Dict)) and not getattr(node, "elts", getattr(node, "keys", None))
 
 
 def _is_copy(node: ast.expr) -> bool:

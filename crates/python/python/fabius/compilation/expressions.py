@@ -21,6 +21,7 @@ from .names import (
     compare,
     constant,
     is_of_database,
+    is_of_rows,
     items_of,
     load,
     negated,
@@ -462,8 +463,14 @@ class Expressions(Texts):
         if name in ("int", "float") and len(node.args) == 1 and not node.keywords:
             # A text may be no number: that is found before what it is needed for.
             return self.named(self.parts_of_call(node, out), out)
+        if name == "len" and isinstance(over, ast.ListComp) and _gives_rows(over):
+            # Each counts as one.
+            ones = at(ast.GeneratorExp(constant(1, node), over.generators), node)
+            return self.value(call("sum", [ones], node), out)
         is_collection = over is not None and (
-            self.shapes.of(over) != ONE or isinstance(over, (ast.GeneratorExp, ast.ListComp, ast.SetComp))
+            self.shapes.of(over) != ONE
+            or isinstance(over, (ast.GeneratorExp, ast.ListComp, ast.SetComp))
+            or (isinstance(over, ast.Attribute) and is_of_database(over))
         )
         if name in ("list", "dict", "set") or (name == "sorted" and over is not None):
             return load(self.list_of(node, out), node)
@@ -476,6 +483,13 @@ class Expressions(Texts):
         if name in ("sum", "min", "max"):
             return self.reduced(name, node, out)
         return None
+
+
+def _gives_rows(node: ast.ListComp) -> bool:
+    """Whether its elements are rows of the database."""
+    targets = [one.target for one in node.generators if is_of_rows(one.iter)]
+    names = {target.id for target in targets if isinstance(target, ast.Name)}
+    return isinstance(node.elt, ast.Name) and node.elt.id in names
 
 
 def _is_natural(node: ast.expr) -> bool:

@@ -25,6 +25,7 @@ from .names import (
     constant,
     count_of,
     is_call_of,
+    is_of_database,
     load,
     negated,
     parts_of,
@@ -111,6 +112,10 @@ class Desugaring(Expressions):
 
     def _assign(self, target: ast.expr, value: ast.expr, place: ast.AST, out: Statements) -> None:
         if isinstance(target, (ast.Tuple, ast.List)):
+            if _are_rows(target, value):
+                for part, one in zip(target.elts, value.elts):  # type: ignore[attr-defined]
+                    self._assign(part, one, place, out)
+                return
             value = self._several(value, len(target.elts), out)
             if not isinstance(value, (ast.Tuple, ast.List)) or len(value.elts) != len(target.elts):
                 raise Refused(place, "several targets for one value", "write as many values: a, b = x, y")
@@ -374,6 +379,16 @@ class Desugaring(Expressions):
         if kind == "MatchAs" and pattern.pattern is None and pattern.name is None:
             return at(ast.Constant(True), pattern)
         raise Refused(pattern, "this pattern", "match literals and _")
+
+
+def _are_rows(target: ast.Tuple | ast.List, value: ast.expr) -> bool:
+    """Whether it is ``a, b = db.table[key], db.table[other]``, where no key needs a name that is assigned."""
+    if not isinstance(value, ast.Tuple) or len(value.elts) != len(target.elts):
+        return False
+    names = {part.id for part in target.elts if isinstance(part, ast.Name)}
+    used = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
+    rows = [part for part in value.elts if isinstance(part, ast.Subscript) and is_of_database(part.value)]
+    return bool(rows) and len(names) == len(target.elts) and not names & used
 
 
 def _assigned(statements: Sequence[ast.stmt]) -> set[str]:
