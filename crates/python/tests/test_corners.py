@@ -40,6 +40,13 @@ NUMBERS += ["nan", "1e400", "1_.5", "\u20091\u2009", "922337203685477580", "007"
 
 #: A function, and calls of it.
 CASES = [
+    # Truths are numbers.
+    (
+        "def f(a: int, s: str) -> int:\n    n = sum(c in 'aeiou' for c in s) * 100 + (a > 3) * 10 - (a == 4)\n"
+        "    n += a != 5\n    return n + True\n",
+        [(4, "hello"), (5, ""), (1, "aaa")],
+    ),
+    ("def f(x: float) -> float:\n    return abs(x) + abs(-1.5)\n", [(-0.0,), (2.5,), (-1e300,)]),
     # Two rows at once; rows that are counted; pairs in order; what sets have in common.
     (
         "def f(a: int, b: int) -> int:\n    one, other = db.stock[a], db.stock[b]\n    one.qty += other.qty\n"

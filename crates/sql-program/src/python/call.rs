@@ -1,9 +1,10 @@
 //! Functions of Python within expressions.
 
+use super::expression::as_number;
 use super::lowering::Lowering;
 use super::moment::is_moment;
 use super::text::METHODS;
-use super::value::{self, Class, Value, cast, nested, number, text};
+use super::value::{self, Class, Value, cast, nested, text};
 use fabius_program::syntax::diagnostic::Span;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_syntax::part;
@@ -146,7 +147,9 @@ impl Lowering<'_> {
                 let length = value::function("cardinality", vec![value.tree.clone()]);
                 of(cast(length, &SqlType::BigInt)?, Class::Whole)
             }
-            ("abs", [value]) if matches!(value.class, Class::Whole | Class::Decimal | Class::Span) => {
+            ("abs", [value])
+                if matches!(value.class, Class::Whole | Class::Float | Class::Decimal | Class::Span) =>
+            {
                 let tree = value::function("abs", vec![value.tree.clone()]);
                 Value { can_fail: true, ..Value::of(tree, value.class.clone(), span) }
             }
@@ -160,10 +163,7 @@ impl Lowering<'_> {
                 of(value::function(name, trees), first.class.clone())
             }
             ("int" | "round", [value]) if value.class == Class::Whole => of(value.tree.clone(), Class::Whole),
-            ("int", [value]) if value.class == Class::Boolean => {
-                let tree = value::case(value.tree.clone(), number("1"), number("0"));
-                of(cast(tree, &SqlType::BigInt)?, Class::Whole)
-            }
+            ("int", [value]) if value.class == Class::Boolean => as_number(value.clone())?,
             ("int" | "float", [value]) if value.class == Class::Text => self.read(name, value, span)?,
             ("int", [value]) if matches!(value.class, Class::Float | Class::Decimal) => {
                 let whole = value::function("trunc", vec![value.tree.clone()]);

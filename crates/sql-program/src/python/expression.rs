@@ -183,6 +183,13 @@ impl Lowering<'_> {
         right: Value,
         span: Span,
     ) -> Result<Value> {
+        // A truth is the number 1 or 0.
+        let is_of_bits = matches!(operator, Operator::And | Operator::Or | Operator::ExclusiveOr);
+        let counted = |value: Value| match value.class {
+            Class::Boolean if !is_of_bits && !value.is_nullable => as_number(value),
+            _ => Ok(value),
+        };
+        let (left, right) = (counted(left)?, counted(right)?);
         if !left.is_nullable
             && !right.is_nullable
             && let Some((tree, class)) = moment::calculated(operator, &left, &right)?
@@ -428,6 +435,13 @@ impl Lowering<'_> {
         };
         Ok(if value.is_nullable { value::function("coalesce", vec![shown, text("None")]) } else { shown })
     }
+}
+
+/// What `int` makes of a truth.
+pub(super) fn as_number(value: Value) -> Result<Value> {
+    let number = value::case(value.tree, number("1"), number("0"));
+    let tree = nested(cast(number, &SqlType::BigInt)?);
+    Ok(Value { tree, class: Class::Whole, path: None, ..value })
 }
 
 /// Whether it is a whole number that is written out, and is one with a fraction too.
