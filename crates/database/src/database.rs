@@ -466,7 +466,7 @@ impl Database {
     ///
     /// A batch that would change what an interactive transaction has locked is held back until it would not.
     pub fn submit(&self, batch: Arc<Batch>) {
-        self.admit(batch, &Caller::default());
+        self.admit(batch, &Caller::default(), None);
     }
 
     /// Hands a batch to the engine.

@@ -93,7 +93,7 @@ impl Database {
             places.push(pushed);
         }
         let batch = builder.build();
-        if !self.admit(batch.clone(), caller) {
+        if !self.admit(batch.clone(), caller, None) {
             self.admitted(&batch, caller.lock_timeout).await;
         } else if self.agreed.is_some() {
             self.complete(&batch).await;

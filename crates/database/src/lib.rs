@@ -90,6 +90,7 @@ pub use replay::LoggedCall;
 pub use session::admission::Lock;
 pub use session::allowance::{Allowance, Held};
 pub use session::block_on::block_on;
+pub use session::conventional::Grain;
 pub use session::expression::FutureValue;
 pub use session::future::{FutureTransaction, Futures};
 pub use session::hold::Hold;

@@ -6,6 +6,7 @@
 //! ([`unnamed`](crate::unnamed)).
 
 use crate::Database;
+use crate::session::conventional::{Accesses, Guard};
 use crate::session::recall::{Recall, room};
 use crate::session::recent::Recent;
 use crate::session::requirement::Footing;
@@ -26,7 +27,7 @@ use parking_lot::RwLock;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::future::poll_fn;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -49,6 +50,8 @@ pub struct Statement {
     tables: BTreeSet<TableId>,
     writes: BTreeSet<TableId>,
     is_repeatable: bool,
+    /// Which columns it may access, once somebody has asked.
+    accesses: OnceLock<Accesses>,
     /// The procedure that the log knows, and that this statement stands for it.
     defined: RwLock<Option<(Arc<Procedure>, Use)>>,
 }
@@ -79,8 +82,8 @@ impl Statement {
         let text = definition.to_string();
         let writes = written_tables(&procedure.program);
         let is_repeatable = compose::is_repeatable(&definition);
-        let defined = RwLock::default();
-        Ok(Statement { id, definition, text, procedure, tables, writes, is_repeatable, defined })
+        let (accesses, defined) = (OnceLock::new(), RwLock::default());
+        Ok(Statement { id, definition, text, procedure, tables, writes, is_repeatable, accesses, defined })
     }
 
     /// What tells it apart.
@@ -121,6 +124,11 @@ impl Statement {
     /// Whether runs of it, one after the other, can be a loop.
     pub(crate) fn is_repeatable(&self) -> bool {
         self.is_repeatable
+    }
+
+    /// Which columns it may access.
+    pub(crate) fn accesses(&self, definitions: &Definitions) -> &Accesses {
+        self.accesses.get_or_init(|| Accesses::of(&self.procedure.program, &definitions.catalog))
     }
 
     /// The encoded form of a call's arguments.
@@ -345,11 +353,12 @@ impl Database {
         arguments: &[u8],
         key: Option<&[u8]>,
     ) -> Result<Outcome> {
+        let locks = self.lock_for_call(caller, procedure, arguments).await?;
         let mut builder = BatchBuilder::with_capacity(arguments.len() + 64);
         let wants_result = !procedure.program.results.is_empty();
         builder.push(procedure.id, arguments, key, wants_result)?;
         let batch = builder.build();
-        if self.admit(batch.clone(), caller) {
+        if self.admit(batch.clone(), caller, locks.as_ref().map(Guard::age)) {
             self.complete(&batch).await;
         } else {
             self.admitted(&batch, caller.lock_timeout).await;
@@ -443,6 +452,8 @@ pub(crate) struct Caller<'c> {
     pub(crate) lock_timeout: Option<Duration>,
     /// What its own locks are held as.
     pub(crate) owner: Option<Arc<Owner>>,
+    /// Whether it has locked what it writes as a conventional transaction does.
+    pub(crate) is_conventional: bool,
     /// Whether its call can still be taken back.
     pub(crate) recall: Option<Arc<Recall>>,
     /// What its calls stand on.
@@ -454,7 +465,7 @@ impl<'c> Caller<'c> {
     pub(crate) fn of(options: &'c TransactionOptions) -> Caller<'c> {
         let TransactionOptions { label, lock_timeout, recall, footing, .. } = options;
         let (recall, footing) = (recall.clone(), footing.clone());
-        Caller { label, lock_timeout: *lock_timeout, owner: None, recall, footing }
+        Caller { label, lock_timeout: *lock_timeout, owner: None, is_conventional: false, recall, footing }
     }
 }
 

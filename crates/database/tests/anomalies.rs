@@ -2,7 +2,7 @@
 
 mod shop;
 
-use fabius::{Concurrency, Hold, Result, SqlState, TransactionOptions, Value, block_on};
+use fabius::{Concurrency, Grain, Hold, Result, SqlState, TransactionOptions, Value, block_on};
 use shop::*;
 
 /// A transaction of each kind.
@@ -13,8 +13,8 @@ fn clients<'s>(shop: &'s Shop, count: usize, kind: &TransactionOptions) -> Vec<C
 fn on_all(test: impl Fn(&Shop, &TransactionOptions)) {
     on_every_engine(|shop| {
         for concurrency in [Concurrency::Optimistic, Concurrency::Pessimistic] {
-            for conventional in [false, true] {
-                println!("{concurrency:?}, conventional: {conventional}");
+            for conventional in [None, Some(Grain::Row), Some(Grain::Column)] {
+                println!("{concurrency:?}, conventional: {conventional:?}");
                 for (item, quantity) in [(1, 10), (2, 1), (3, 5)] {
                     shop.run(SET, &[item.into(), quantity.into()]).unwrap();
                 }

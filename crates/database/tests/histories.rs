@@ -4,7 +4,7 @@
 mod shop;
 
 use fabius::{
-    Concurrency, Database, EngineKind, Hold, Options, SqlState, TransactionOptions, Value, block_on,
+    Concurrency, Database, EngineKind, Grain, Hold, Options, SqlState, TransactionOptions, Value, block_on,
 };
 use fabius_env::Random;
 use fabius_testing::recorded::{self, Committed};
@@ -116,7 +116,8 @@ fn client(
     history
 }
 
-fn check(engine: EngineKind, options: &TransactionOptions, seed: u64) {
+/// Clients in these modes, in turns.
+fn check(engine: EngineKind, options: &[TransactionOptions], seed: u64) {
     let database = Arc::new(Database::in_memory(Options { engine, ..Options::default() }));
     database.define(shop::TABLES).unwrap();
     let mut model = BTreeMap::new();
@@ -131,6 +132,7 @@ fn check(engine: EngineKind, options: &TransactionOptions, seed: u64) {
         let clients: Vec<_> = (0..CLIENTS)
             .map(|number| {
                 let (database, clock) = (&database, &clock);
+                let options = &options[number as usize % options.len()];
                 scope.spawn(move || client(database, clock, seed * 100 + number, options))
             })
             .collect();
@@ -148,7 +150,7 @@ fn check(engine: EngineKind, options: &TransactionOptions, seed: u64) {
 #[test]
 fn optimistic() {
     for engine in EngineKind::ALL {
-        check(engine, &TransactionOptions::default(), 1);
+        check(engine, &[TransactionOptions::default()], 1);
     }
 }
 
@@ -156,16 +158,38 @@ fn optimistic() {
 fn pessimistic() {
     let options = TransactionOptions { concurrency: Concurrency::Pessimistic, ..Default::default() };
     for engine in EngineKind::ALL {
-        check(engine, &options, 2);
+        check(engine, std::slice::from_ref(&options), 2);
     }
+}
+
+/// The modes of conventional transactions.
+fn conventional_modes() -> impl Iterator<Item = TransactionOptions> {
+    [Concurrency::Optimistic, Concurrency::Pessimistic].into_iter().flat_map(|concurrency| {
+        [Grain::Row, Grain::Column].map(|grain| TransactionOptions {
+            concurrency,
+            conventional: Some(grain),
+            ..Default::default()
+        })
+    })
 }
 
 #[test]
 fn conventional() {
-    for concurrency in [Concurrency::Optimistic, Concurrency::Pessimistic] {
-        let options = TransactionOptions { concurrency, conventional: true, ..Default::default() };
-        for engine in [EngineKind::Lazy, EngineKind::TwoPhaseLocking] {
-            check(engine, &options, 3);
+    for options in conventional_modes() {
+        for engine in EngineKind::ALL {
+            check(engine, std::slice::from_ref(&options), 3);
+        }
+    }
+}
+
+/// Goal: conventional transactions and others beside each other have an order, too.
+#[test]
+fn every_mode_at_once() {
+    let pessimistic = TransactionOptions { concurrency: Concurrency::Pessimistic, ..Default::default() };
+    for (seed, options) in conventional_modes().enumerate() {
+        for engine in EngineKind::ALL {
+            let modes = [options.clone(), TransactionOptions::default(), pessimistic.clone()];
+            check(engine, &modes, 10 + seed as u64);
         }
     }
 }

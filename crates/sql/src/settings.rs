@@ -92,6 +92,8 @@ const DEFINITIONS: &[Definition] = &[
             "speculative",
             "conventional_optimistic",
             "conventional_pessimistic",
+            "conventional_optimistic_by_column",
+            "conventional_pessimistic_by_column",
         ]),
         "How transactions go about what others do meanwhile.",
     ),

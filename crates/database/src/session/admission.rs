@@ -73,7 +73,7 @@ pub struct Lock {
     pub holder: String,
     /// The tables of which it has locked something.
     pub tables: Vec<TableId>,
-    /// How many statements it has locked the answers of.
+    /// How many statements it has locked the answers of, or in a conventional transaction how many rows and ranges.
     pub statements: usize,
 }
 
@@ -147,22 +147,26 @@ impl Gate {
 impl Database {
     /// Who waits for the locks of whom.
     pub fn waits(&self) -> Vec<Wait> {
-        self.sessions().admission.waits()
+        let mut waits = self.sessions().admission.waits();
+        waits.extend(self.sessions().lock_table.waits(|target| self.target_name(target)));
+        waits
     }
 
     /// Whether anybody waits for the locks of others.
     pub fn has_waits(&self) -> bool {
-        self.sessions().admission.has_waits()
+        self.sessions().admission.has_waits() || self.sessions().lock_table.has_waits()
     }
 
-    /// Who holds condition locks.
+    /// Who holds condition locks, and who holds locks of conventional transactions.
     pub fn condition_locks(&self) -> Vec<Lock> {
-        self.sessions().admission.locks()
+        let mut locks = self.sessions().admission.locks();
+        locks.extend(self.sessions().lock_table.locks());
+        locks
     }
 
     /// Hands a batch in; if it would change what others have locked, as soon as it would not. Whether it went
-    /// straight to the engine.
-    pub(crate) fn admit(&self, batch: Arc<Batch>, caller: &Caller<'_>) -> bool {
+    /// straight to the engine. A caller without locks of its own waits at this age, else as the youngest.
+    pub(crate) fn admit(&self, batch: Arc<Batch>, caller: &Caller<'_>, age: Option<Age>) -> bool {
         let admission = &self.sessions().admission;
         if caller.footing.is_anywhere()
             && let Some(agreed) = &self.agreed
@@ -176,11 +180,15 @@ impl Database {
         let is_free =
             admission.is_free() || !admission.has_locks(&admission.written_by(&self.definitions(), &batch));
         if is_free {
+            if let Some(error) = caller.owner.as_ref().and_then(|owner| owner.begin_commit().err()) {
+                batch.fail(error, self.foundation().clock.monotonic_ns());
+                return true;
+            }
             self.hand_in_or_fail(batch, caller.recall.as_deref(), caller.footing.term());
             return true;
         }
         let label = if caller.label.is_empty() { "a call" } else { caller.label };
-        let owner = caller.owner.clone().unwrap_or_else(|| admission.owner(label, None));
+        let owner = caller.owner.clone().unwrap_or_else(|| admission.owner(label, age));
         let mut gate = admission.gate.lock();
         self.try_batch(
             &mut gate,

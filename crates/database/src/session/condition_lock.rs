@@ -76,7 +76,7 @@ impl Holder {
             if observation.hold == Hold::Observe {
                 continue;
             }
-            let Footprint { rows, scanned } = &observation.footprint;
+            let Footprint { rows, scanned, .. } = &observation.footprint;
             self.tables.extend(observation.footprint.tables());
             self.shared.rows.extend(rows.iter().cloned());
             self.shared.scanned.extend(scanned.iter().copied());

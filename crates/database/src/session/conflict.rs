@@ -68,12 +68,28 @@ impl Database {
             }
             let rows = observation.footprint.rows.union(&met);
             let changes = rows.filter_map(|row| self.change(row, seen, snapshot.seq())).take(NAMED);
-            let who = if label.is_empty() { String::new() } else { format!(" of {label}") };
-            let facts = std::iter::once(format!("statement {}{who}", at + 1)).chain(changes);
+            let facts = std::iter::once(statement_of(at, label)).chain(changes);
             return error.with_detail(facts.collect::<Vec<_>>().join("; "));
         }
         // It has changed back.
         if label.is_empty() { error } else { error.with_detail(label.to_string()) }
+    }
+
+    /// What a client is told whose statement of this number has looked at a row that was written since.
+    pub(super) fn written_since(
+        &self,
+        label: &str,
+        number: usize,
+        row: &RowKey,
+        (seen, now): (Seq, Seq),
+    ) -> Error {
+        let change = self.change(row, seen, now);
+        let change = change.unwrap_or_else(|| {
+            format!("{}: was written, as it was before", row_name(&self.definitions(), row))
+        });
+        Error::new(SqlState::SERIALIZATION_FAILURE, CHANGED)
+            .with_hint("the transaction might succeed if retried")
+            .with_detail(format!("{}; {change}", statement_of(number, label)))
     }
 
     /// What has become of a row, if anything has.
@@ -109,6 +125,12 @@ impl Database {
         };
         Some(format!("{}: {what}, {who}", row_name(&definitions, row)))
     }
+}
+
+/// `statement 2 of process 11`
+fn statement_of(at: usize, label: &str) -> String {
+    let who = if label.is_empty() { String::new() } else { format!(" of {label}") };
+    format!("statement {}{who}", at + 1)
 }
 
 /// A value, at most 40 characters of it.

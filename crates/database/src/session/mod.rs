@@ -26,7 +26,7 @@
 //! | [`compound`] | the program that a transaction is, kept for the next one alike |
 //! | [`requirement`] | what a call requires besides |
 //! | `recent` | programs that were made lately |
-//! | `conventional` | every row looked at counts as shown, to compare with |
+//! | [`conventional`] | transactions that see reads and writes only, to compare with |
 //! | [`future`] | a transaction over values that are not known yet |
 //! | [`expression`] | arithmetic and comparison on such values |
 //! | [`condition_lock`] | a statement with its answer, which others leave as it is |
@@ -49,7 +49,7 @@ pub mod block_on;
 pub mod compound;
 pub mod condition_lock;
 pub mod conflict;
-mod conventional;
+pub mod conventional;
 pub mod expression;
 pub mod future;
 pub mod hold;

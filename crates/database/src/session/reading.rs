@@ -48,7 +48,8 @@ impl Drop for ReaderStandpoint {
 impl Transaction {
     /// Whether what it sees are the rows of a seq: it has written nothing, and locks nothing that it reads.
     pub fn is_reader(&self) -> bool {
-        let locks = self.options.concurrency == Concurrency::Pessimistic || self.options.conventional;
+        let locks =
+            self.options.concurrency == Concurrency::Pessimistic || self.options.conventional.is_some();
         self.is_past || (!locks && self.overlay.is_empty() && !self.has_assumed)
     }
 

@@ -4,6 +4,7 @@ use crate::session::admission::Admission;
 use crate::session::alarm::Alarm;
 use crate::session::compound::Compounds;
 use crate::session::conflict::Committers;
+use crate::session::conventional::lock_table::LockTable;
 use crate::session::requirement::Requiring;
 use crate::statement::Interned;
 use crate::unnamed::Unnamed;
@@ -16,6 +17,8 @@ use std::sync::atomic::AtomicUsize;
 pub(crate) struct Sessions {
     /// Locks, and who waits for them.
     pub(crate) admission: Admission,
+    /// Locks of conventional transactions, and who waits for them.
+    pub(crate) lock_table: LockTable,
     /// Wakes those who have waited long enough.
     pub(crate) alarm: Alarm,
     /// Who has committed lately.

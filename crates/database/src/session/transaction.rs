@@ -215,9 +215,6 @@ impl Transaction {
             return Err(Error::new(SqlState(*b"25006"), message));
         }
         let before = self.savepoint();
-        if self.options.conventional {
-            self.show_rows(statement, arguments, hold).await?;
-        }
         let results = self.run_held(statement, arguments, (hold, bytes_max)).await;
         if results.is_err() {
             self.truncate_to(&before);
@@ -243,6 +240,9 @@ impl Transaction {
         if hold != Hold::Observe || !statement.is_read_only() {
             self.record()?;
         }
+        if let Some(grain) = self.locks_by() {
+            return self.run_on_locked(&run, grain).await;
+        }
         if hold != Hold::Observe {
             return self.run_locked(&run).await;
         }
@@ -250,7 +250,7 @@ impl Transaction {
         self.run_at(at, &run).map(|observation| observation.results.clone())
     }
 
-    fn run_at(&mut self, at: Seq, run: &Run<'_>) -> Result<Arc<Observation>> {
+    pub(super) fn run_at(&mut self, at: Seq, run: &Run<'_>) -> Result<Arc<Observation>> {
         let mut begin = self.overlay.mark();
         let database = self.database.clone();
         let (engine, procedure) = (database.engine(), run.statement.procedure());
@@ -336,7 +336,7 @@ impl Transaction {
 
     /// Moves to the newest state. What was shown so far has to be so there too; what is locked is, but for a call that
     /// was past its admission when the lock was granted: whether there was one is found out when it commits.
-    fn move_on(&mut self) -> Result<Seq> {
+    pub(super) fn move_on(&mut self) -> Result<Seq> {
         let promised = self.database.foundation().promised();
         if let Some(seen) = self.seq().filter(|seen| *seen >= promised) {
             return Ok(seen);
@@ -400,8 +400,14 @@ impl Transaction {
             }
             return Ok(self.seq().unwrap_or_else(|| self.database.foundation().promised()));
         }
+        if let Some(grain) = self.options.conventional
+            && self.options.concurrency == Concurrency::Optimistic
+        {
+            self.compare_versions(grain)?;
+        }
         let (program, arguments) = self.database.compound(&self.observations)?;
-        let caller = Caller { owner: self.owner.clone(), ..Caller::of(&self.options) };
+        let is_conventional = self.locks_by().is_some();
+        let caller = Caller { owner: self.owner.clone(), is_conventional, ..Caller::of(&self.options) };
         match self.database.run_by(&caller, &program, &arguments, key).await {
             Ok(outcome) => Ok(outcome.seq),
             Err(error) => Err(self.as_conflict(error)),
@@ -422,7 +428,7 @@ impl Transaction {
 }
 
 /// A statement that is to be run.
-struct Run<'r> {
+pub(super) struct Run<'r> {
     statement: &'r Arc<Statement>,
     arguments: &'r [Value],
     encoded: &'r Arc<[u8]>,
@@ -447,6 +453,7 @@ impl Drop for Transaction {
     fn drop(&mut self) {
         if let Some(owner) = &self.owner {
             self.database.set_locks(owner, &[]);
+            self.database.sessions().lock_table.release(owner);
         }
         self.database.sessions().open.fetch_sub(1, Relaxed);
     }

@@ -1,6 +1,7 @@
 //! The settings of a transaction.
 
 use super::allowance::Allowance;
+use super::conventional::Grain;
 use super::recall::Recall;
 use super::requirement::Footing;
 use super::wound_wait::Age;
@@ -31,9 +32,9 @@ pub struct TransactionOptions {
     pub age: Option<Age>,
     /// Whether its calls can still be taken back, for someone who may want to give up on them.
     pub recall: Option<Arc<Recall>>,
-    /// Every row that a statement looks at counts as shown, with all its values: what a database does that
-    /// sees reads and writes only. To compare with.
-    pub conventional: bool,
+    /// Every object that a statement looks at counts as shown, rows or columns of rows: what a database does that sees
+    /// reads and writes only. To compare with.
+    pub conventional: Option<Grain>,
     /// A statement that writes and returns a count alone is taken to find a row, even if it finds none now:
     /// commit finds out (OCC-LSD+, section 3.3.2 of the paper).
     pub speculative: bool,

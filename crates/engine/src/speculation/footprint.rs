@@ -14,6 +14,31 @@ pub struct Footprint {
     pub rows: BTreeSet<(TableId, KeyBytes)>,
     /// Tables with a range, of which any row may be one more.
     pub scanned: BTreeSet<TableId>,
+    /// How far it has gone over them.
+    pub ranges: Vec<KeyRange>,
+}
+
+/// A range of a table's primary key, in which a row more or less may be noticed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRange {
+    /// The table.
+    pub table: TableId,
+    /// The first key that is in it, if there is such a row.
+    pub lower: KeyBytes,
+    /// The first key behind it; `None` if it has no end.
+    pub upper: Option<KeyBytes>,
+}
+
+impl KeyRange {
+    /// Every key of a table.
+    pub fn whole(table: TableId) -> KeyRange {
+        KeyRange { table, lower: KeyBytes::default(), upper: None }
+    }
+
+    /// Whether a key of the table is in it.
+    pub fn contains(&self, key: &[u8]) -> bool {
+        *self.lower <= *key && self.upper.as_ref().is_none_or(|upper| *key < **upper)
+    }
 }
 
 impl Footprint {
@@ -33,7 +58,10 @@ impl Footprint {
 
     /// What it takes in memory, about.
     pub fn bytes(&self) -> usize {
-        self.rows.iter().map(|(_, key)| key.len() + NOTE_BYTES).sum()
+        let rows = self.rows.iter().map(|(_, key)| key.len() + NOTE_BYTES);
+        let end = |range: &KeyRange| range.upper.as_ref().map_or(0, |upper| upper.len());
+        let ranges = self.ranges.iter().map(|range| range.lower.len() + end(range) + NOTE_BYTES);
+        rows.chain(ranges).sum()
     }
 
     /// The footprint's tables.

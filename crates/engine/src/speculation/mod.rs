@@ -17,7 +17,7 @@
 mod footprint;
 mod overlay;
 
-pub use footprint::Footprint;
+pub use footprint::{Footprint, KeyRange};
 pub use overlay::{Image, KeyBytes, Mark, Overlay};
 
 use crate::constraint::{PRIMARY_KEY, duplicate};
@@ -30,7 +30,7 @@ use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
 use fabius_program::execute::{self, FrameFor};
 use fabius_storage::scan::{Range, RowScan};
 use fabius_storage::{Cell, Table, chain, chain::Visible};
-use fabius_value::{ColumnId, Datum, Error, IndexId, Key, Result, Seq, SqlState, TableId, Value};
+use fabius_value::{ColumnId, ColumnMask, Datum, Error, IndexId, Key, Result, Seq, SqlState, TableId, Value};
 use footprint::NOTE_BYTES;
 use overlay::entry;
 use std::sync::Arc;
@@ -72,6 +72,7 @@ pub fn speculate(
         key: Key::new(),
         overlay,
         footprint: Footprint::default(),
+        extents: Vec::new(),
         room,
         substantiate,
     };
@@ -81,7 +82,8 @@ pub fn speculate(
         Ok(()) => execute::run(&mut frame, &procedure.whole, &mut context, &arena),
         Err(error) => Err(Stop::Abort(error)),
     };
-    let footprint = std::mem::take(&mut context.footprint);
+    let mut footprint = std::mem::take(&mut context.footprint);
+    footprint.ranges = context.extents.into_iter().map(Extent::range).collect();
     match outcome {
         Ok(()) => {
             let results = frame.results(&procedure.whole).unwrap_or_default();
@@ -145,6 +147,31 @@ pub fn row_at(
     Ok(RowAt { values: Some(values.collect::<Result<_>>()?), seq })
 }
 
+/// Whether columns of a row were written between two seqs, or the row has come or gone; the caller holds a snapshot at
+/// both of them.
+pub fn has_changed(
+    foundation: &Foundation,
+    (seen, now): (Seq, Seq),
+    (table, bytes): (TableId, &[u8]),
+    columns: ColumnMask,
+) -> bool {
+    let definitions = foundation.definitions();
+    let guard = crossbeam_epoch::pin();
+    let mut key = Key::new();
+    key.extend(bytes);
+    let Some(record) = definitions.table(table).find(&key, &guard) else { return false };
+    // SAFETY: the epoch is pinned; the snapshots keep what is visible at their seqs, and what is between.
+    let mut version = unsafe { record.visible(now).as_ref() };
+    while let Some(newer) = version.filter(|version| version.seq() > seen) {
+        if newer.is_tombstone() || newer.columns().intersects(columns) {
+            return true;
+        }
+        // SAFETY: as above.
+        version = unsafe { newer.next().as_ref() };
+    }
+    false
+}
+
 /// A row that was looked up: its key, and what the snapshot has of it.
 #[derive(Clone, Copy)]
 struct Found<'a> {
@@ -163,8 +190,30 @@ struct Speculation<'a, 'o> {
     key: Key,
     overlay: &'o mut Overlay,
     footprint: Footprint,
+    extents: Vec<Extent<'a>>,
     room: Room,
     substantiate: &'o mut Substantiate<'o>,
+}
+
+/// A range of the primary key that is gone over, and how far.
+struct Extent<'a> {
+    range: KeyRange,
+    descending: bool,
+    /// The last row that was met; none once the end was.
+    reached: Option<&'a [u8]>,
+}
+
+impl Extent<'_> {
+    /// The part of the range in which a row more or less would have been noticed.
+    fn range(self) -> KeyRange {
+        let Extent { mut range, descending, reached } = self;
+        match reached {
+            Some(key) if descending => range.lower = key.into(),
+            Some(key) => range.upper = Some([key, &[0]].concat().into()),
+            None => {}
+        }
+        range
+    }
 }
 
 /// A scan over what the snapshot and the overlay have together, in order.
@@ -178,6 +227,8 @@ struct Scan<'a> {
     /// The overlay's entries at `opened`, the next one last.
     own: Vec<(KeyBytes, KeyBytes)>,
     opened: Mark,
+    /// The scan's number among the extents, if what it meets counts as looked at.
+    extent: Option<usize>,
 }
 
 impl<'a> Speculation<'a, '_> {
@@ -257,6 +308,7 @@ impl<'a> Speculation<'a, '_> {
             next: None,
             own,
             opened: self.overlay.mark(),
+            extent: None,
         };
         if !scan.descending {
             scan.own.reverse();
@@ -369,11 +421,21 @@ impl<'a> Context<'a> for Speculation<'a, '_> {
     fn scan_open(&mut self, range: ScanRange<'_, 'a>) -> Result<Scan<'a>, Stop> {
         let ScanRange { table, index, equal, lower, upper, descending, .. } = range;
         self.footprint.scanned.insert(table);
-        Ok(self.open(self.table(table), &Range { index, equal, lower, upper, descending })?)
+        let range = Range { index, equal, lower, upper, descending };
+        let mut scan = self.open(self.table(table), &range)?;
+        if let Some(range) = key_range(scan.table, &range)? {
+            scan.extent = Some(self.extents.len());
+            self.room.take(range.lower.len() + NOTE_BYTES)?;
+            self.extents.push(Extent { range, descending, reached: None });
+        }
+        Ok(scan)
     }
 
     fn scan_next(&mut self, scan: &mut Scan<'a>) -> Result<Option<Self::Row>, Stop> {
         let found = self.next_row(scan)?;
+        if let Some(extent) = scan.extent.filter(|_| scan.index.is_none()) {
+            self.extents[extent].reached = found.map(|found| found.key);
+        }
         if let Some(found) = found {
             self.room.take(found.key.len() + NOTE_BYTES)?;
             self.footprint.rows.insert((scan.table.id(), found.key.into()));
@@ -445,6 +507,16 @@ impl<'a> Context<'a> for Speculation<'a, '_> {
     fn is_missing(&self, row: Self::Row) -> bool {
         row.is_none()
     }
+}
+
+/// The keys of rows that may be in a range: for one of a secondary index, all that there are. `None` if it is empty.
+fn key_range(table: &Table, range: &Range<'_, '_>) -> Result<Option<KeyRange>> {
+    if range.index.is_some() {
+        return Ok(Some(KeyRange::whole(table.id())));
+    }
+    let Some((lower, upper)) = table.range_bytes(range)? else { return Ok(None) };
+    let upper = upper.map(|upper| upper.bytes().into());
+    Ok(Some(KeyRange { table: table.id(), lower: lower.bytes().into(), upper }))
 }
 
 /// Code asks whether a row is there before it writes it.

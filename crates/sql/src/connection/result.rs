@@ -171,7 +171,7 @@ impl Connection {
     fn start_by_itself(&self, query: &QueryPlan) -> Transaction {
         let mut options = self.options();
         if !query.locks_rows {
-            (options.concurrency, options.conventional) = (Concurrency::Optimistic, false);
+            (options.concurrency, options.conventional) = (Concurrency::Optimistic, None);
         }
         self.database.database().begin(options)
     }

@@ -9,7 +9,7 @@ use super::stance::Stance;
 use super::{Connection, TransactionStatus};
 use crate::lock::{self, LockKey, LockMode};
 use crate::settings::SettingsMark;
-use fabius::{Concurrency, Footing, Savepoint, Transaction, TransactionOptions};
+use fabius::{Concurrency, Footing, Grain, Savepoint, Transaction, TransactionOptions};
 use fabius_sql_meaning::catalog::Catalog;
 use fabius_sql_meaning::catalog::Table;
 use fabius_sql_meaning::catalog::store::Change;
@@ -200,10 +200,14 @@ impl Connection {
     /// How it goes about what others do, by its settings.
     pub(super) fn options(&self) -> TransactionOptions {
         let chosen = self.session.settings.concurrency();
-        let concurrency = match chosen.ends_with("pessimistic") {
+        let concurrency = match chosen.contains("pessimistic") {
             true => Concurrency::Pessimistic,
             false => Concurrency::Optimistic,
         };
+        let conventional = chosen.starts_with("conventional").then(|| match chosen.ends_with("by_column") {
+            true => Grain::Column,
+            false => Grain::Row,
+        });
         let Manner { is_looking, is_impatient } = self.execution.manner;
         TransactionOptions {
             footing: self.footing(),
@@ -216,7 +220,7 @@ impl Connection {
             },
             age: None,
             recall: Some(self.session.recall.clone()),
-            conventional: chosen.starts_with("conventional") && !is_looking,
+            conventional: conventional.filter(|_| !is_looking),
             speculative: chosen == "speculative",
             memory: Some(self.session.memory.clone()),
         }

@@ -1,0 +1,302 @@
+//! Conventional transactions, to compare with: they see reads and writes, and no conditions or expressions.
+//!
+//! What a database without conditions can know is which objects a statement has looked at and which it has written:
+//! rows, or columns of rows ([`Grain`]). Whoever has looked at an object depends on all of it:
+//!
+//! ```text
+//! update stock set quantity = quantity - 1 where item = 5
+//!
+//! optimistic    reads stock[5] at the transaction's seq, 17
+//!               commit: its newest version has seq 23, so it was written since: 40001
+//! pessimistic   stock[5] is locked exclusively, and stays so until the transaction ends
+//! ```
+//!
+//! **Optimistic** transactions compare versions when they commit: nothing that was looked at has a version with a
+//! higher seq than that at which it was read. **Pessimistic** ones hold shared and exclusive locks in a plain
+//! [lock table](lock_table), on rows and on ranges of keys, with wound-wait.
+//!
+//! Both decide before the transaction's call is handed in. That call requires what was shown, as that of every
+//! transaction does, since there are others who know nothing of these locks and versions: so whatever comes between,
+//! nobody sees what is not so. A call by others waits for the locks of conventional transactions, as a transaction of
+//! one statement would.
+
+mod grain;
+pub(crate) mod lock_table;
+
+pub use grain::Grain;
+pub(crate) use grain::{Access, Accesses};
+
+use super::hold::Hold;
+use super::observation::Observation;
+use super::row_name::row_name;
+use super::transaction::{Run, Transaction};
+use super::wait::{Wait, waited_too_long};
+use super::wound_wait::{Age, Owner};
+use crate::statement::Caller;
+use crate::{Concurrency, Database};
+use fabius_engine::speculation::{Footprint, Overlay, has_changed};
+use fabius_engine::{Procedure, Room};
+use fabius_value::{ColumnMask, Result, Seq, TableId, Value};
+use lock_table::{Answer, Target, Wanted, Wish};
+use std::collections::BTreeSet;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+use std::time::{Duration, Instant};
+
+impl Transaction {
+    /// What is one object to it, if it takes locks on objects.
+    pub(super) fn locks_by(&self) -> Option<Grain> {
+        self.options
+            .conventional
+            .filter(|_| self.options.concurrency == Concurrency::Pessimistic && !self.is_past)
+    }
+
+    /// Runs a statement on the newest state, and locks the objects that it has looked at.
+    pub(super) async fn run_on_locked(&mut self, run: &Run<'_>, grain: Grain) -> Result<Vec<Value>> {
+        let database = self.database.clone();
+        let (label, age) = (&self.options.label, self.options.age);
+        let owner = self.owner.get_or_insert_with(|| database.sessions().admission.owner(label, age)).clone();
+        // What was looked at when all of it was locked.
+        let mut locked: Option<Footprint> = None;
+        loop {
+            let at = self.move_on()?;
+            let observation = self.run_at(at, run)?;
+            let is_locked = locked.as_ref() == Some(&observation.footprint);
+            let blocked = match is_locked {
+                true => None,
+                false => database.lock_now(&owner, self.wanted(&observation, grain))?,
+            };
+            // What was read may have been written before it was locked.
+            if is_locked || blocked.is_none() && !database.may_have_changed(&observation, grain, at) {
+                self.database.durable(at).await?;
+                return Ok(observation.results.clone());
+            }
+            self.truncate(self.observations.len() - 1);
+            match blocked {
+                Some(wanted) => database.lock(&owner, &wanted, self.options.lock_timeout).await?,
+                None => locked = Some(observation.footprint.clone()),
+            }
+        }
+    }
+
+    /// The locks on what the last statement has looked at.
+    fn wanted(&self, observation: &Observation, grain: Grain) -> Vec<Wanted> {
+        let definitions = self.database.definitions();
+        let accesses = observation.statement.accesses(&definitions);
+        let begin = self.begins[self.observations.len() - 1].0;
+        let written: BTreeSet<_> = self.overlay.written_since(begin).collect();
+        let footprint = &observation.footprint;
+        let rows = footprint.rows.iter().map(|(table, key)| {
+            let access = match observation.hold {
+                _ if written.contains(&(*table, key)) => accesses.writing(*table, grain),
+                Hold::LockForUpdate => {
+                    let columns = &definitions.table(*table).schema().primary_key;
+                    let mut key = ColumnMask::EMPTY;
+                    columns.iter().for_each(|column| key.insert(*column));
+                    accesses.reading_for_update(*table, key, grain)
+                }
+                _ => accesses.reading(*table, grain),
+            };
+            Wanted { target: Target::Row(*table, key.clone()), access }
+        });
+        let ranges = footprint.ranges.iter().map(|range| {
+            let access = accesses.reading(range.table, grain);
+            Wanted { target: Target::Range(range.clone()), access }
+        });
+        rows.chain(ranges).collect()
+    }
+
+    /// Compares versions: whether anything that it has looked at was written since.
+    ///
+    /// # Errors
+    /// `40001` with the object that was.
+    pub(super) fn compare_versions(&self, grain: Grain) -> Result<()> {
+        let Some(seen) = self.seq() else { return Ok(()) };
+        self.database.compare_versions(&self.options.label, &self.observations, grain, seen)
+    }
+}
+
+impl Database {
+    /// Whether anything that statements have looked at was written since the seq at which the caller holds a snapshot.
+    ///
+    /// # Errors
+    /// `40001` with the object that was.
+    pub(super) fn compare_versions(
+        &self,
+        label: &str,
+        observations: &[Arc<Observation>],
+        grain: Grain,
+        seen: Seq,
+    ) -> Result<()> {
+        let definitions = self.definitions();
+        let now = self.foundation().begin_snapshot();
+        for (number, observation) in observations.iter().enumerate() {
+            let accesses = observation.statement.accesses(&definitions);
+            for (table, key) in &observation.footprint.rows {
+                let columns = accesses.reading(*table, grain).read;
+                if has_changed(self.foundation(), (seen, now.seq()), (*table, key), columns) {
+                    return Err(self.written_since(label, number, &(*table, key.clone()), (seen, now.seq())));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether what a statement has looked at may have changed since; of ranges that is not known.
+    fn may_have_changed(&self, observation: &Observation, grain: Grain, seen: Seq) -> bool {
+        let now = self.foundation().begin_snapshot();
+        if now.seq() == seen {
+            return false;
+        }
+        let accesses = observation.statement.accesses(&self.definitions());
+        let footprint = &observation.footprint;
+        !footprint.ranges.is_empty()
+            || footprint.rows.iter().any(|(table, key)| {
+                let columns = accesses.reading(*table, grain).read;
+                has_changed(self.foundation(), (seen, now.seq()), (*table, key), columns)
+            })
+    }
+
+    /// Locks objects as far as nobody is in the way; gives the first that somebody has.
+    ///
+    /// # Errors
+    /// `40001` if the owner has to give way itself.
+    fn lock_now(&self, owner: &Arc<Owner>, all: Vec<Wanted>) -> Result<Option<Wanted>> {
+        let wish = Wish { waker: Waker::noop(), since: Instant::now(), waits: false };
+        for wanted in all {
+            let answer =
+                self.sessions().lock_table.ask(owner, &wanted, |target| self.target_name(target), wish)?;
+            if let Answer::Blocked(_) = answer {
+                return Ok(Some(wanted));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Locks an object, waiting for those who are in the way.
+    ///
+    /// # Errors
+    /// `40001` if the owner has to give way itself; `55P03` if it would have to wait for too long.
+    async fn lock(&self, owner: &Arc<Owner>, wanted: &Wanted, timeout: Option<Duration>) -> Result<()> {
+        let table = &self.sessions().lock_table;
+        let since = Instant::now();
+        let deadline = timeout.map(|timeout| since + timeout);
+        let mut place: Option<Place<'_>> = None;
+        poll_fn(|context| {
+            let wish = Wish { waker: context.waker(), since, waits: timeout != Some(Duration::ZERO) };
+            match table.ask(owner, wanted, |target| self.target_name(target), wish) {
+                Ok(Answer::Granted) => Poll::Ready(Ok(())),
+                Ok(Answer::Blocked(holder)) => {
+                    place.get_or_insert_with(|| Place {
+                        database: self,
+                        owner,
+                        table: wanted.target.table(),
+                    });
+                    let Some(deadline) = deadline else { return Poll::Pending };
+                    if Instant::now() >= deadline {
+                        let wait = Wait {
+                            waiting: owner.label.clone(),
+                            holder: holder.label.clone(),
+                            table: wanted.target.table(),
+                            row: self.target_name(&wanted.target),
+                            writes: false,
+                            since,
+                        };
+                        return Poll::Ready(Err(waited_too_long(&wait)));
+                    }
+                    self.sessions().alarm.at(deadline, context.waker().clone());
+                    Poll::Pending
+                }
+                Err(error) => Poll::Ready(Err(error)),
+            }
+        })
+        .await
+    }
+
+    pub(super) fn target_name(&self, target: &Target) -> String {
+        let definitions = self.definitions();
+        match target {
+            Target::Row(table, key) => row_name(&definitions, &(*table, key.clone())),
+            Target::Range(range) => definitions.table(range.table).schema().name.clone(),
+        }
+    }
+
+    /// Locks what a call is going to write, for one that is not a conventional transaction's, until the guard is
+    /// dropped. Costs one load as long as no conventional transaction holds locks.
+    ///
+    /// # Errors
+    /// `55P03` if it would have to wait for too long.
+    pub(crate) async fn lock_for_call(
+        &self,
+        caller: &Caller<'_>,
+        procedure: &Procedure,
+        arguments: &[u8],
+    ) -> Result<Option<Guard<'_>>> {
+        if self.sessions().lock_table.is_free() || caller.is_conventional || caller.footing.is_anywhere() {
+            return Ok(None);
+        }
+        let mut age = caller.owner.as_ref().map(|owner| Age(owner.age));
+        loop {
+            let owner = self.sessions().admission.owner(caller.label, age);
+            age = Some(Age(owner.age));
+            let guard = Guard { database: self, owner };
+            let mut locked = BTreeSet::new();
+            let granted = loop {
+                let snapshot = self.foundation().begin_snapshot();
+                let mut overlay = Overlay::default();
+                let begin = overlay.mark();
+                // A call that aborts writes nothing.
+                let (engine, room) = (self.engine(), Room::unbounded());
+                let _ = engine.speculate(snapshot.seq(), procedure, arguments, &mut overlay, room);
+                drop(snapshot);
+                let row = |(table, key): (TableId, &_)| (table, Box::clone(key));
+                let next = overlay.written_since(begin).map(row).find(|row| !locked.contains(row));
+                let Some((table, key)) = next else { break Ok(()) };
+                let wanted = Wanted { target: Target::Row(table, key.clone()), access: Access::EXCLUSIVE };
+                if let Err(error) = self.lock(&guard.owner, &wanted, caller.lock_timeout).await {
+                    break Err(error);
+                }
+                locked.insert((table, key));
+            };
+            match granted {
+                Ok(()) => return Ok(Some(guard)),
+                // It has given way, and does not tell anybody: nothing was shown.
+                Err(_) if guard.owner.wounded().is_some() => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// A place among those who wait, which is given up when this is dropped.
+struct Place<'d> {
+    database: &'d Database,
+    owner: &'d Arc<Owner>,
+    table: TableId,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.database.sessions().lock_table.leave(self.owner, self.table);
+    }
+}
+
+/// The locks of a call, which are given up when this is dropped.
+pub(crate) struct Guard<'d> {
+    database: &'d Database,
+    owner: Arc<Owner>,
+}
+
+impl Guard<'_> {
+    /// How old the call is wherever it has to wait.
+    pub(crate) fn age(&self) -> Age {
+        Age(self.owner.age)
+    }
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        self.database.sessions().lock_table.release(&self.owner);
+    }
+}
