@@ -184,6 +184,11 @@ impl ServerProcess {
         if self.name == "fabius" { "fabius" } else { "postgres" }
     }
 
+    /// The process's number.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Ends it without a word to it (`SIGKILL`).
     pub fn kill(&mut self) {
         // It may have ended already.

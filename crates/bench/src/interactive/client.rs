@@ -1,8 +1,8 @@
 //! A connection, its interface, and the network's delay.
 
-use fabius::{Error, Result, SqlState};
+use fabius::{Error, Grain, Result, SqlState};
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use tokio_postgres::NoTls;
 
@@ -18,8 +18,8 @@ pub enum Control {
 /// What a transaction tells the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interface {
-    /// Values that it has read, and values to write.
-    Conventional,
+    /// Values that it has read, and values to write, of objects of this grain.
+    Conventional(Grain),
     /// Expressions and conditions.
     Lsd,
     /// Expressions and conditions, assuming what conditions answer.
@@ -36,25 +36,48 @@ pub struct Protocol {
 }
 
 impl Protocol {
-    /// OCC and 2PL, conventional and with LSD.
+    /// OCC and 2PL, conventional by rows and with LSD.
     pub const FOUR: [Protocol; 4] = [
-        Protocol { control: Control::Optimistic, interface: Interface::Conventional },
-        Protocol { control: Control::Pessimistic, interface: Interface::Conventional },
-        Protocol { control: Control::Optimistic, interface: Interface::Lsd },
-        Protocol { control: Control::Pessimistic, interface: Interface::Lsd },
+        Protocol::conventional(Control::Optimistic, Grain::Row),
+        Protocol::conventional(Control::Pessimistic, Grain::Row),
+        Protocol::lsd(Control::Optimistic),
+        Protocol::lsd(Control::Pessimistic),
+    ];
+
+    /// OCC and 2PL, conventional by rows and by columns, and with LSD.
+    pub const SIX: [Protocol; 6] = [
+        Protocol::conventional(Control::Optimistic, Grain::Row),
+        Protocol::conventional(Control::Optimistic, Grain::Column),
+        Protocol::conventional(Control::Pessimistic, Grain::Row),
+        Protocol::conventional(Control::Pessimistic, Grain::Column),
+        Protocol::lsd(Control::Optimistic),
+        Protocol::lsd(Control::Pessimistic),
     ];
 
     /// For filling tables: nothing that is written is read first.
-    pub const LOADING: Protocol = Protocol { control: Control::Optimistic, interface: Interface::Lsd };
+    pub const LOADING: Protocol = Protocol::lsd(Control::Optimistic);
 
     /// OCC-LSD+.
     pub const SPECULATIVE: Protocol =
         Protocol { control: Control::Optimistic, interface: Interface::Speculative };
 
+    /// A protocol that sees reads and writes only.
+    pub const fn conventional(control: Control, grain: Grain) -> Protocol {
+        Protocol { control, interface: Interface::Conventional(grain) }
+    }
+
+    /// A protocol that sees expressions and conditions.
+    pub const fn lsd(control: Control) -> Protocol {
+        Protocol { control, interface: Interface::Lsd }
+    }
+
     fn setting(self) -> &'static str {
+        use Grain::{Column, Row};
         match (self.control, self.interface) {
-            (Control::Optimistic, Interface::Conventional) => "conventional_optimistic",
-            (Control::Pessimistic, Interface::Conventional) => "conventional_pessimistic",
+            (Control::Optimistic, Interface::Conventional(Row)) => "conventional_optimistic",
+            (Control::Optimistic, Interface::Conventional(Column)) => "conventional_optimistic_by_column",
+            (Control::Pessimistic, Interface::Conventional(Row)) => "conventional_pessimistic",
+            (Control::Pessimistic, Interface::Conventional(Column)) => "conventional_pessimistic_by_column",
             (Control::Optimistic, Interface::Lsd) => "optimistic",
             (Control::Pessimistic, _) => "pessimistic",
             (Control::Optimistic, Interface::Speculative) => "speculative",
@@ -69,7 +92,8 @@ impl fmt::Display for Protocol {
             Control::Pessimistic => "2PL",
         };
         let interface = match self.interface {
-            Interface::Conventional => "",
+            Interface::Conventional(Grain::Row) => "",
+            Interface::Conventional(Grain::Column) => " by column",
             Interface::Lsd => "-LSD",
             Interface::Speculative => "-LSD+",
         };
@@ -86,6 +110,7 @@ pub struct Client {
     delay: Duration,
     /// Whether a transaction was begun and no commit was sent.
     is_open: AtomicBool,
+    messages: AtomicU64,
 }
 
 type Answer<T> = Result<T, tokio_postgres::Error>;
@@ -101,12 +126,13 @@ impl Client {
         tokio::spawn(connection);
         let concurrency = format!("SET fabius.concurrency = '{}'", protocol.setting());
         sql.batch_execute(&concurrency).await.map_err(refused)?;
-        Ok(Client { sql, protocol, delay, is_open: AtomicBool::new(false) })
+        Ok(Client { sql, protocol, delay, is_open: AtomicBool::new(false), messages: AtomicU64::new(0) })
     }
 
     /// Waits for what was sent in one message, after the network's delay. Statements in it are joined futures,
     /// which the connection sends one behind the other without waiting.
     pub async fn step<T>(&self, message: impl Future<Output = Answer<T>>) -> Answer<T> {
+        self.messages.fetch_add(1, Relaxed);
         if !self.delay.is_zero() {
             tokio::time::sleep(self.delay).await;
         }
@@ -162,9 +188,14 @@ impl Client {
         Ok(())
     }
 
+    /// Messages that it has sent so far, each of which it has waited for.
+    pub fn messages(&self) -> u64 {
+        self.messages.load(Relaxed)
+    }
+
     /// Whether the interface is LSD's.
     pub fn is_lazy(&self) -> bool {
-        self.protocol.interface != Interface::Conventional
+        !matches!(self.protocol.interface, Interface::Conventional(_))
     }
 
     /// Whether it says which rows it reads in order to write them: conventional locking would else begin with

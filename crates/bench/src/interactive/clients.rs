@@ -2,6 +2,7 @@
 
 use super::client::{self, Client, Protocol};
 use crate::interrupt::Interrupt;
+use crate::machine;
 use crate::recorder::{Latencies, latencies};
 use crate::sample::{Percentiles, Sample};
 use fabius::{Error, Result, SqlState};
@@ -57,6 +58,8 @@ pub struct Attempt {
 pub struct Load {
     /// The server's port.
     pub port: u16,
+    /// The server's process.
+    pub process: u32,
     /// What the clients tell the database, and how they are kept apart.
     pub protocol: Protocol,
     /// Clients at a time.
@@ -76,9 +79,26 @@ pub struct Ran {
     pub committed: Vec<Kinds>,
     /// How many attempts were given up, by reason.
     pub conflicts: BTreeMap<String, u64>,
+    /// Messages that were sent.
+    pub messages: u64,
+    /// Processor time of the server; none where the system does not tell.
+    pub server_cpu: Option<Duration>,
+}
+
+impl Ran {
+    /// Messages for each transaction that has committed, those of attempts that were given up among them.
+    pub fn messages_each(&self) -> f64 {
+        self.messages as f64 / self.sample.committed.max(1.0)
+    }
+
+    /// Processor time of the server for each transaction that has committed, in microseconds.
+    pub fn server_cpu_us_each(&self) -> Option<f64> {
+        self.server_cpu.map(|time| time.as_secs_f64() * 1e6 / self.sample.committed.max(1.0))
+    }
 }
 
 struct Seen {
+    messages: u64,
     committed: Kinds,
     conflicts: BTreeMap<String, u64>,
     latencies: Latencies,
@@ -102,7 +122,7 @@ pub fn once<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
 /// # Errors
 /// What ended a client but a conflict; `57014` if interrupted.
 pub fn run<W: Work>(work: &Arc<W>, load: &Load, seed: u64, interrupt: &Interrupt) -> Result<Ran> {
-    let (seen, elapsed) = once(async {
+    let (seen, elapsed, server_cpu) = once(async {
         let ready = Arc::new(tokio::sync::Barrier::new(load.clients + 1));
         let clients: Vec<_> = (0..load.clients)
             .map(|number| {
@@ -111,6 +131,7 @@ pub fn run<W: Work>(work: &Arc<W>, load: &Load, seed: u64, interrupt: &Interrupt
                 tokio::spawn(async move { one(&*work, &load, number, seed, &ready, &interrupt).await })
             })
             .collect();
+        let used = machine::processor_time(load.process);
         ready.wait().await;
         let began = Instant::now();
         let mut all = Vec::new();
@@ -120,7 +141,9 @@ pub fn run<W: Work>(work: &Arc<W>, load: &Load, seed: u64, interrupt: &Interrupt
             })?;
             all.push(seen?);
         }
-        Ok::<_, Error>((all, began.elapsed()))
+        let elapsed = began.elapsed();
+        let used = machine::processor_time(load.process).zip(used).map(|(after, before)| after - before);
+        Ok::<_, Error>((all, elapsed, used))
     })?;
     if interrupt.is_raised() {
         return Err(Error::new(SqlState::CANCELED, "interrupted"));
@@ -142,7 +165,8 @@ pub fn run<W: Work>(work: &Arc<W>, load: &Load, seed: u64, interrupt: &Interrupt
         retries: conflicts.values().sum::<u64>() as f64,
         ..Sample::default()
     };
-    Ok(Ran { sample, committed, conflicts })
+    let messages = seen.iter().map(|one| one.messages).sum();
+    Ok(Ran { sample, committed, conflicts, messages, server_cpu })
 }
 
 async fn one<W: Work>(
@@ -162,7 +186,8 @@ async fn one<W: Work>(
     ready.wait().await;
     let (client, statements) = prepared?;
     let mut random = Random::seeded(seed ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let mut seen = Seen { committed: [0; KINDS], conflicts: BTreeMap::new(), latencies: latencies() };
+    let mut seen =
+        Seen { messages: 0, committed: [0; KINDS], conflicts: BTreeMap::new(), latencies: latencies() };
     let end = Instant::now() + load.time;
     while Instant::now() < end && !interrupt.is_raised() {
         let (began, choices) = (Instant::now(), random.clone());
@@ -186,6 +211,7 @@ async fn one<W: Work>(
             }
         }
     }
+    seen.messages = client.messages();
     Ok(seen)
 }
 

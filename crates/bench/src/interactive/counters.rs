@@ -103,7 +103,7 @@ impl Work for Counters {
         let id = if is_hot { 0 } else { attempt.client as i32 + 1 };
         let of = Of { client, statements, id };
         match (client.protocol.interface, self.change) {
-            (Interface::Conventional, _) => of.computed(self).await?,
+            (Interface::Conventional(_), _) => of.computed(self).await?,
             (_, Change::Increment) => of.assumed().await?,
             // An assumption that was wrong is not made again (section 3.3.2).
             (Interface::Speculative, _) if !attempt.is_again => of.assumed().await?,

@@ -5,7 +5,7 @@
 //!
 //! | interface | reads and writes |
 //! |---|---|
-//! | conventional | `SELECT` the value, compute in the client, `UPDATE` to the result: every value that is used is read |
+//! | conventional, by rows or by columns | `SELECT` the value, compute in the client, `UPDATE` to the result: every value that is used is read |
 //! | LSD | `UPDATE ... SET v = v + 1`, `... WHERE v > 1`: expressions and conditions; only a row count is seen |
 //! | LSD+ | the same, the answer of a condition assumed and the commit sent along with it |
 //!
