@@ -123,7 +123,11 @@ impl Holder {
         let mark = overlay.mark();
         let holds = self.observations.iter().all(|observation| {
             let procedure = observation.statement.procedure();
+            let before = overlay.mark();
             let again = engine.speculate(at, procedure, &observation.encoded, overlay, Room::unbounded());
+            if observation.is_apart {
+                overlay.undo_to(before);
+            }
             observation.hold == Hold::Observe || again.is_ok_and(|again| again.results == observation.results)
         });
         overlay.undo_to(mark);

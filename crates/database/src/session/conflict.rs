@@ -52,6 +52,7 @@ impl Database {
         let mut overlay = Overlay::default();
         for (at, observation) in observations.iter().enumerate() {
             let procedure = observation.statement.procedure();
+            let before = overlay.mark();
             let again = self.engine().speculate(
                 snapshot.seq(),
                 procedure,
@@ -59,6 +60,9 @@ impl Database {
                 &mut overlay,
                 Room::unbounded(),
             );
+            if observation.is_apart {
+                overlay.undo_to(before);
+            }
             let (met, is_same) = match again {
                 Ok(again) => (again.footprint.rows, again.results == observation.results),
                 Err(_) => (BTreeSet::new(), false),

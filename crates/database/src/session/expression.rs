@@ -16,8 +16,14 @@ pub struct FutureValue(pub(super) Arc<Node>);
 /// What a future value is.
 #[derive(Debug)]
 pub(super) enum Node {
-    /// What the read with this number has found.
-    Read(usize),
+    /// What a step of the transaction has found: this column of those that it reads.
+    Read(usize, usize),
+    /// A function of all rows that a step has found, of one column or of whole rows.
+    Aggregate(&'static str, usize, Option<String>),
+    /// A column of one of the rows that a step has found, by its place from 1.
+    Element(usize, i64, String),
+    /// `e is not distinct from true`
+    IsTrue(FutureValue),
     /// A value that is known.
     Constant(Value),
     /// `-e`
@@ -33,6 +39,29 @@ pub(super) enum Node {
 impl FutureValue {
     pub(super) fn new(node: Node) -> FutureValue {
         FutureValue(Arc::new(node))
+    }
+
+    /// The steps whose results are parts of it.
+    pub(super) fn for_each_step(&self, visit: &mut impl FnMut(usize)) {
+        match &*self.0 {
+            Node::Read(step, _) | Node::Aggregate(_, step, _) | Node::Element(step, ..) => visit(*step),
+            Node::Constant(_) => {}
+            Node::Negate(operand) | Node::Not(operand) | Node::IsNull(operand) | Node::IsTrue(operand) => {
+                operand.for_each_step(visit);
+            }
+            Node::Binary(_, left, right) => {
+                left.for_each_step(visit);
+                right.for_each_step(visit);
+            }
+        }
+    }
+
+    /// The value, if it is known.
+    pub(super) fn constant(&self) -> Option<&Value> {
+        match &*self.0 {
+            Node::Constant(value) => Some(value),
+            _ => None,
+        }
     }
 
     fn with(&self, operator: BinaryOperator, other: impl Into<FutureValue>) -> FutureValue {

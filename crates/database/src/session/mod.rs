@@ -28,6 +28,8 @@
 //! | `recent` | programs that were made lately |
 //! | [`conventional`] | transactions that see reads and writes only, to compare with |
 //! | [`future`] | a transaction over values that are not known yet |
+//! | `future_program` | the steps of such a transaction, and the programs that are made of them |
+//! | [`row_range`] | rows that are not known yet |
 //! | [`expression`] | arithmetic and comparison on such values |
 //! | [`condition_lock`] | a statement with its answer, which others leave as it is |
 //! | [`allowance`] | how many bytes a session may hold |
@@ -52,6 +54,7 @@ pub mod conflict;
 pub mod conventional;
 pub mod expression;
 pub mod future;
+mod future_program;
 pub mod hold;
 mod noted;
 pub mod observation;
@@ -62,6 +65,7 @@ pub(crate) mod recent;
 mod request;
 pub mod requirement;
 mod row_name;
+pub mod row_range;
 pub mod savepoint;
 pub(crate) mod shared;
 pub mod transaction;

@@ -20,6 +20,8 @@ pub struct Observation {
     pub footprint: Footprint,
     /// Whether that is locked, or checked at commit.
     pub hold: Hold,
+    /// Whether it was run on the rows alone, without what statements before it have written.
+    pub is_apart: bool,
 }
 
 impl Observation {

@@ -121,6 +121,7 @@ impl Transaction {
             results,
             footprint,
             hold: Hold::Observe,
+            is_apart: false,
         };
         self.held.take(observation.bytes())?;
         Ok(Arc::new(observation))

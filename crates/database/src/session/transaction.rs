@@ -445,6 +445,7 @@ impl Run<'_> {
             results,
             footprint,
             hold: self.hold,
+            is_apart: false,
         }
     }
 }

@@ -35,8 +35,8 @@ pub struct TransactionOptions {
     /// Every object that a statement looks at counts as shown, rows or columns of rows: what a database does that sees
     /// reads and writes only. To compare with.
     pub conventional: Option<Grain>,
-    /// A statement that writes and returns a count alone is taken to find a row, even if it finds none now:
-    /// commit finds out (OCC-LSD+, section 3.3.2 of the paper).
+    /// Conditions are taken to be true without asking, and a statement that writes and returns a count alone to find a
+    /// row, even if it finds none now: commit finds out (OCC-LSD+, section 3.3.2 of the paper).
     pub speculative: bool,
     /// What its calls stand on.
     pub footing: Footing,

@@ -7,10 +7,10 @@
 //!          queue    11 wants to write (5)                                     waits for 7 and 9
 //! ```
 //!
-//! Each table has a mutex of its own, which is held for one lookup. Columns that are read are locked for reading, those
-//! that are written for writing ([`Access`]); at the grain of rows these are all columns. A range is locked against rows
-//! that come or go in it. Who waits for whom is wound-wait ([`super::super::wound_wait`]); who is older and waits comes
-//! first. An owner keeps its locks until it has ended, or is wounded.
+//! Each table has a mutex of its own, which is held for one lookup. Columns that are read are locked for reading,
+//! those that are written for writing ([`Access`]); at the grain of rows these are all columns. A range is locked
+//! against rows that come or go in it. Who waits for whom is wound-wait ([`super::super::wound_wait`]); who is older
+//! and waits comes first. An owner keeps its locks until it has ended, or is wounded.
 
 use super::grain::Access;
 use crate::session::admission::Lock;
@@ -139,9 +139,9 @@ impl LockTable {
         self.tables.write().entry(table).or_default().clone()
     }
 
-    /// Asks for a lock: granted, unless someone is in the way who is older, or commits, or is older and waits. Those who
-    /// are younger and hold it give way. Who is blocked and waits has a place in the queue until it asks again, or
-    /// [leaves](LockTable::leave).
+    /// Asks for a lock: granted, unless someone is in the way who is older, or commits, or is older and waits. Those
+    /// who are younger and hold it give way. Who is blocked and waits has a place in the queue until it asks again,
+    /// or [leaves](LockTable::leave).
     ///
     /// # Errors
     /// That the owner was wounded itself.

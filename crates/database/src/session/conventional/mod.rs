@@ -34,7 +34,7 @@ use super::wait::{Wait, waited_too_long};
 use super::wound_wait::{Age, Owner};
 use crate::statement::Caller;
 use crate::{Concurrency, Database};
-use fabius_engine::speculation::{Footprint, Overlay, has_changed};
+use fabius_engine::speculation::{Footprint, KeyBytes, Overlay, has_changed};
 use fabius_engine::{Procedure, Room};
 use fabius_value::{ColumnMask, Result, Seq, TableId, Value};
 use lock_table::{Answer, Target, Wanted, Wish};
@@ -62,49 +62,24 @@ impl Transaction {
         loop {
             let at = self.move_on()?;
             let observation = self.run_at(at, run)?;
-            let is_locked = locked.as_ref() == Some(&observation.footprint);
-            let blocked = match is_locked {
-                true => None,
-                false => database.lock_now(&owner, self.wanted(&observation, grain))?,
+            let locking = match locked.as_ref() == Some(&observation.footprint) {
+                true => Locking::Held,
+                false => {
+                    let begin = self.begins[self.observations.len() - 1].0;
+                    let written = self.overlay.written_since(begin).collect();
+                    database.lock_observed(&owner, &observation, &written, (grain, at))?
+                }
             };
-            // What was read may have been written before it was locked.
-            if is_locked || blocked.is_none() && !database.may_have_changed(&observation, grain, at) {
+            if let Locking::Held = locking {
                 self.database.durable(at).await?;
                 return Ok(observation.results.clone());
             }
             self.truncate(self.observations.len() - 1);
-            match blocked {
-                Some(wanted) => database.lock(&owner, &wanted, self.options.lock_timeout).await?,
-                None => locked = Some(observation.footprint.clone()),
+            match locking {
+                Locking::Blocked(wanted) => database.lock(&owner, &wanted, self.options.lock_timeout).await?,
+                Locking::Held | Locking::Late => locked = Some(observation.footprint.clone()),
             }
         }
-    }
-
-    /// The locks on what the last statement has looked at.
-    fn wanted(&self, observation: &Observation, grain: Grain) -> Vec<Wanted> {
-        let definitions = self.database.definitions();
-        let accesses = observation.statement.accesses(&definitions);
-        let begin = self.begins[self.observations.len() - 1].0;
-        let written: BTreeSet<_> = self.overlay.written_since(begin).collect();
-        let footprint = &observation.footprint;
-        let rows = footprint.rows.iter().map(|(table, key)| {
-            let access = match observation.hold {
-                _ if written.contains(&(*table, key)) => accesses.writing(*table, grain),
-                Hold::LockForUpdate => {
-                    let columns = &definitions.table(*table).schema().primary_key;
-                    let mut key = ColumnMask::EMPTY;
-                    columns.iter().for_each(|column| key.insert(*column));
-                    accesses.reading_for_update(*table, key, grain)
-                }
-                _ => accesses.reading(*table, grain),
-            };
-            Wanted { target: Target::Row(*table, key.clone()), access }
-        });
-        let ranges = footprint.ranges.iter().map(|range| {
-            let access = accesses.reading(range.table, grain);
-            Wanted { target: Target::Range(range.clone()), access }
-        });
-        rows.chain(ranges).collect()
     }
 
     /// Compares versions: whether anything that it has looked at was written since.
@@ -143,6 +118,57 @@ impl Database {
         Ok(())
     }
 
+    /// The locks on what a statement has looked at, and on what it has written.
+    fn wanted(
+        &self,
+        observation: &Observation,
+        written: &BTreeSet<(TableId, &KeyBytes)>,
+        grain: Grain,
+    ) -> Vec<Wanted> {
+        let definitions = self.definitions();
+        let accesses = observation.statement.accesses(&definitions);
+        let footprint = &observation.footprint;
+        let rows = footprint.rows.iter().map(|(table, key)| {
+            let access = match observation.hold {
+                _ if written.contains(&(*table, key)) => accesses.writing(*table, grain),
+                Hold::LockForUpdate => {
+                    let mut key_columns = ColumnMask::EMPTY;
+                    let schema = definitions.table(*table).schema();
+                    schema.primary_key.iter().for_each(|column| key_columns.insert(*column));
+                    accesses.reading_for_update(*table, key_columns, grain)
+                }
+                Hold::Lock | Hold::Observe => accesses.reading(*table, grain),
+            };
+            Wanted { target: Target::Row(*table, key.clone()), access }
+        });
+        let ranges = footprint.ranges.iter().map(|range| {
+            let access = accesses.reading(range.table, grain);
+            Wanted { target: Target::Range(range.clone()), access }
+        });
+        rows.chain(ranges).collect()
+    }
+
+    /// Locks what a statement has looked at, and written, when it was run at a seq, as far as nobody is in the way.
+    ///
+    /// # Errors
+    /// `40001` if the owner has to give way itself.
+    pub(super) fn lock_observed(
+        &self,
+        owner: &Arc<Owner>,
+        observation: &Observation,
+        written: &BTreeSet<(TableId, &KeyBytes)>,
+        (grain, at): (Grain, Seq),
+    ) -> Result<Locking> {
+        let wish = Wish { waker: Waker::noop(), since: Instant::now(), waits: false };
+        for wanted in self.wanted(observation, written, grain) {
+            let name = |target: &Target| self.target_name(target);
+            if let Answer::Blocked(_) = self.sessions().lock_table.ask(owner, &wanted, name, wish)? {
+                return Ok(Locking::Blocked(wanted));
+            }
+        }
+        Ok(if self.may_have_changed(observation, grain, at) { Locking::Late } else { Locking::Held })
+    }
+
     /// Whether what a statement has looked at may have changed since; of ranges that is not known.
     fn may_have_changed(&self, observation: &Observation, grain: Grain, seen: Seq) -> bool {
         let now = self.foundation().begin_snapshot();
@@ -158,27 +184,16 @@ impl Database {
             })
     }
 
-    /// Locks objects as far as nobody is in the way; gives the first that somebody has.
-    ///
-    /// # Errors
-    /// `40001` if the owner has to give way itself.
-    fn lock_now(&self, owner: &Arc<Owner>, all: Vec<Wanted>) -> Result<Option<Wanted>> {
-        let wish = Wish { waker: Waker::noop(), since: Instant::now(), waits: false };
-        for wanted in all {
-            let answer =
-                self.sessions().lock_table.ask(owner, &wanted, |target| self.target_name(target), wish)?;
-            if let Answer::Blocked(_) = answer {
-                return Ok(Some(wanted));
-            }
-        }
-        Ok(None)
-    }
-
     /// Locks an object, waiting for those who are in the way.
     ///
     /// # Errors
     /// `40001` if the owner has to give way itself; `55P03` if it would have to wait for too long.
-    async fn lock(&self, owner: &Arc<Owner>, wanted: &Wanted, timeout: Option<Duration>) -> Result<()> {
+    pub(super) async fn lock(
+        &self,
+        owner: &Arc<Owner>,
+        wanted: &Wanted,
+        timeout: Option<Duration>,
+    ) -> Result<()> {
         let table = &self.sessions().lock_table;
         let since = Instant::now();
         let deadline = timeout.map(|timeout| since + timeout);
@@ -222,6 +237,36 @@ impl Database {
         }
     }
 
+    /// Locks the rows that a call is going to write.
+    ///
+    /// # Errors
+    /// `40001` if the owner has to give way itself; `55P03` if it would have to wait for too long.
+    pub(super) async fn lock_written(
+        &self,
+        owner: &Arc<Owner>,
+        procedure: &Procedure,
+        arguments: &[u8],
+        timeout: Option<Duration>,
+    ) -> Result<()> {
+        let mut locked: BTreeSet<(TableId, KeyBytes)> = BTreeSet::new();
+        loop {
+            let next = {
+                let snapshot = self.foundation().begin_snapshot();
+                let mut overlay = Overlay::default();
+                let begin = overlay.mark();
+                let (engine, room) = (self.engine(), Room::unbounded());
+                // A call that aborts writes nothing.
+                let _ = engine.speculate(snapshot.seq(), procedure, arguments, &mut overlay, room);
+                let mut written = overlay.written_since(begin).map(|(table, key)| (table, key.clone()));
+                written.find(|row| !locked.contains(row))
+            };
+            let Some((table, key)) = next else { return Ok(()) };
+            let wanted = Wanted { target: Target::Row(table, key.clone()), access: Access::EXCLUSIVE };
+            self.lock(owner, &wanted, timeout).await?;
+            locked.insert((table, key));
+        }
+    }
+
     /// Locks what a call is going to write, for one that is not a conventional transaction's, until the guard is
     /// dropped. Costs one load as long as no conventional transaction holds locks.
     ///
@@ -241,24 +286,7 @@ impl Database {
             let owner = self.sessions().admission.owner(caller.label, age);
             age = Some(Age(owner.age));
             let guard = Guard { database: self, owner };
-            let mut locked = BTreeSet::new();
-            let granted = loop {
-                let snapshot = self.foundation().begin_snapshot();
-                let mut overlay = Overlay::default();
-                let begin = overlay.mark();
-                // A call that aborts writes nothing.
-                let (engine, room) = (self.engine(), Room::unbounded());
-                let _ = engine.speculate(snapshot.seq(), procedure, arguments, &mut overlay, room);
-                drop(snapshot);
-                let row = |(table, key): (TableId, &_)| (table, Box::clone(key));
-                let next = overlay.written_since(begin).map(row).find(|row| !locked.contains(row));
-                let Some((table, key)) = next else { break Ok(()) };
-                let wanted = Wanted { target: Target::Row(table, key.clone()), access: Access::EXCLUSIVE };
-                if let Err(error) = self.lock(&guard.owner, &wanted, caller.lock_timeout).await {
-                    break Err(error);
-                }
-                locked.insert((table, key));
-            };
+            let granted = self.lock_written(&guard.owner, procedure, arguments, caller.lock_timeout).await;
             match granted {
                 Ok(()) => return Ok(Some(guard)),
                 // It has given way, and does not tell anybody: nothing was shown.
@@ -267,6 +295,16 @@ impl Database {
             }
         }
     }
+}
+
+/// What has become of the locks on what was looked at.
+pub(super) enum Locking {
+    /// They are held, and it is as it was.
+    Held,
+    /// They are held, but something may have been written before.
+    Late,
+    /// Someone has this one.
+    Blocked(Wanted),
 }
 
 /// A place among those who wait, which is given up when this is dropped.
