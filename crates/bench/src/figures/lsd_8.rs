@@ -41,8 +41,8 @@ const ONE_MACHINE: &str = "clients and server share the cores of one machine, wh
 /// Why a claim does not hold here, or differs.
 const REASONS: Reasons<'static> = Reasons {
     fails: ONE_MACHINE,
-    differs: "a counter's clients wait for each other's messages here, which take longer beside what the server does than \
-              in the paper (see the messages and the processor time of each line)",
+    differs: "a conventional transaction depends on the counter from the message that reads it to the one that \
+              commits, so that the delay bounds it to one at a time, whatever the server could do",
 };
 
 fn hotkey(laboratory: &mut Laboratory<'_>) -> Result<Figure> {

@@ -330,16 +330,14 @@ impl FutureTransaction {
             return self.commit_reads();
         }
         let options = &self.options;
-        if let (Some(grain), Concurrency::Optimistic, Some(seen)) =
-            (options.conventional, options.concurrency, self.seen())
-        {
+        if let (Some(grain), Some(seen)) = (options.compares_by(), self.seen()) {
             self.database.compare_versions(&options.label, &self.asked, grain, seen)?;
         }
         let all = self.steps.iter().enumerate();
         let Made { definition, arguments } = future_program::program(all, &[])?;
         let program = self.database.interned(&definition)?;
         let mut caller = Caller { owner: self.owner.clone(), ..Caller::of(options) };
-        if let (Some(owner), Some(_)) = (&self.owner, self.locks_by()) {
+        if let (Some(owner), Some(_)) = (&self.owner, options.locks_by()) {
             let encoded = program.encode(&arguments)?;
             self.database.lock_written(owner, program.procedure(), &encoded, options.lock_timeout).await?;
             caller.is_conventional = true;
@@ -390,12 +388,6 @@ impl FutureTransaction {
         self.owner.as_ref()?.wounded()
     }
 
-    /// What is one object to it, if it takes locks on objects.
-    fn locks_by(&self) -> Option<Grain> {
-        let options = &self.options;
-        options.conventional.filter(|_| options.concurrency == Concurrency::Pessimistic)
-    }
-
     // ---- asking ----
 
     /// What values are at this point of the transaction. From here on they have to be so.
@@ -414,7 +406,7 @@ impl FutureTransaction {
                 self.snapshot = Some(snapshot);
                 question.at(&self.database, at)?
             }
-            Concurrency::Pessimistic => match self.locks_by() {
+            Concurrency::Pessimistic => match self.options.locks_by() {
                 Some(grain) => self.ask_on_locked(&question, grain).await?,
                 None => self.ask_locked(&question).await?,
             },

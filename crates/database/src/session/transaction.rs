@@ -400,10 +400,8 @@ impl Transaction {
             }
             return Ok(self.seq().unwrap_or_else(|| self.database.foundation().promised()));
         }
-        if let Some(grain) = self.options.conventional
-            && self.options.concurrency == Concurrency::Optimistic
-        {
-            self.compare_versions(grain)?;
+        if let (Some(grain), Some(seen)) = (self.options.compares_by(), self.seq()) {
+            self.database.compare_versions(&self.options.label, &self.observations, grain, seen)?;
         }
         let (program, arguments) = self.database.compound(&self.observations)?;
         let is_conventional = self.locks_by().is_some();

@@ -43,3 +43,15 @@ pub struct TransactionOptions {
     /// What it may hold of what it has shown and written; `None` for as much as there is. Chosen when it begins.
     pub memory: Option<Arc<Allowance>>,
 }
+
+impl TransactionOptions {
+    /// What is one object to a conventional transaction that locks objects.
+    pub(super) fn locks_by(&self) -> Option<Grain> {
+        self.conventional.filter(|_| self.concurrency == Concurrency::Pessimistic)
+    }
+
+    /// What is one object to a conventional transaction that compares versions.
+    pub(super) fn compares_by(&self) -> Option<Grain> {
+        self.conventional.filter(|_| self.concurrency == Concurrency::Optimistic)
+    }
+}

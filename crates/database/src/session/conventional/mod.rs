@@ -32,8 +32,8 @@ use super::row_name::row_name;
 use super::transaction::{Run, Transaction};
 use super::wait::{Wait, waited_too_long};
 use super::wound_wait::{Age, Owner};
+use crate::Database;
 use crate::statement::Caller;
-use crate::{Concurrency, Database};
 use fabius_engine::speculation::{Footprint, KeyBytes, Overlay, has_changed};
 use fabius_engine::{Procedure, Room};
 use fabius_value::{ColumnMask, Result, Seq, TableId, Value};
@@ -45,11 +45,9 @@ use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 impl Transaction {
-    /// What is one object to it, if it takes locks on objects.
+    /// What is one object to it, if it takes locks on objects. The past does not change.
     pub(super) fn locks_by(&self) -> Option<Grain> {
-        self.options
-            .conventional
-            .filter(|_| self.options.concurrency == Concurrency::Pessimistic && !self.is_past)
+        self.options.locks_by().filter(|_| !self.is_past)
     }
 
     /// Runs a statement on the newest state, and locks the objects that it has looked at.
@@ -80,15 +78,6 @@ impl Transaction {
                 Locking::Held | Locking::Late => locked = Some(observation.footprint.clone()),
             }
         }
-    }
-
-    /// Compares versions: whether anything that it has looked at was written since.
-    ///
-    /// # Errors
-    /// `40001` with the object that was.
-    pub(super) fn compare_versions(&self, grain: Grain) -> Result<()> {
-        let Some(seen) = self.seq() else { return Ok(()) };
-        self.database.compare_versions(&self.options.label, &self.observations, grain, seen)
     }
 }
 
