@@ -1,8 +1,8 @@
 //! For tests: graphs of calls on a few accounts.
 //!
 //! ```text
-//! move(value, ids)   reads and writes each of them: one piece     set(value, ids)   writes each: independent actions
-//! pay(value, src, dst), choose(value, by, one, other): dependent actions
+//! move(value, ids)   from the first to the others, so it is one piece     set(value, ids)   independent actions
+//! pay(value, src, dst), choose(value, by, one, other), raise(value, ids): dependent actions
 //! ```
 
 use crate::construction::{Material, construct};
@@ -21,7 +21,13 @@ use std::sync::Arc;
 const PROGRAMS: &str = "
     table accounts { id: int, balance: bigint, primary key (id) }
     procedure open(count: int) { for id in 0 to count - 1 { insert accounts { id: id::int, balance: 0 } } }
-    procedure move(value: bigint, ids: list of int) { for id in ids { accounts[id].balance += value } }
+    procedure move(value: bigint, ids: list of int) {
+        var change = -value
+        for id in ids { accounts[id].balance += change change = value }
+    }
+    procedure raise(value: bigint, ids: list of int) {
+        for id in ids { require accounts[id].balance >= 0, \"in debt\" accounts[id].balance += value }
+    }
     procedure pay(value: bigint, src: int, dst: int) {
         require accounts[src].balance >= value, \"insufficient funds\"
         accounts[src].balance = 0
@@ -66,7 +72,7 @@ pub fn with_grounds<R>(
     let encoded: Vec<_> = encoded.collect();
     let definitions = rig.foundation.definitions();
     let mut decompositions = Decompositions::default();
-    decompositions.follow(&definitions);
+    decompositions.follow(&definitions, Seq::ZERO);
     let prefixes =
         Prefixes::of(&decompositions, encoded.iter().map(|(procedure, _)| *procedure), &definitions);
     let material = Material { definitions: &definitions, decompositions: &decompositions, prefixes };

@@ -11,9 +11,10 @@
 //! keys of calls n .. n + 16: encode, ask for index buckets | ask for records | append to queues | look at rows
 //! ```
 
-use crate::decomposition::{Decompositions, Prefixes};
+use crate::decomposition::{Decompositions, Dependent, Prefixes};
 use crate::graph::{Action, CallNode, Graph, Kind, NONE, Queue, Stamped, Subject};
 use crate::standing::Standing;
+use crate::turns::Turns;
 use crossbeam_epoch::Guard;
 use fabius_engine::Definitions;
 use fabius_program::arguments::DecodedArguments;
@@ -40,6 +41,9 @@ pub struct Material<'a> {
 /// An action to be appended.
 struct Pending<'a> {
     call: u32,
+    /// Which of its call's actions it is, if that depends on others,
+    slice: u16,
+    /// and about which element of the arguments.
     element: Option<(u16, u32)>,
     /// Whether it writes the record, if its call is taken apart.
     writes: bool,
@@ -117,18 +121,29 @@ impl<'a> Construction<'_, 'a> {
         let Material { definitions, decompositions, prefixes } = self.material;
         let (call, number) = (&stamped.call, self.graph.calls.len() as u32);
         let Construction { guard, decoded, rows, keys, pending, key, .. } = self;
-        let mut add = |table: Option<&'a Arc<Table>>, key: &Key, is_whole, element, writes| {
+        let Graph { calls, layouts, .. } = &mut *self.graph;
+        let mut add = |table: Option<&'a Arc<Table>>, key: &Key, is_whole, (slice, element), writes| {
             let (begin, hash) = (keys.len(), key.hash());
             keys.extend_from_slice(key.bytes());
             let key = begin..keys.len();
             let likely = None;
-            pending.push(Pending { call: number, element, writes, table, key, hash, is_whole, likely });
+            pending.push(Pending {
+                call: number,
+                slice,
+                element,
+                writes,
+                table,
+                key,
+                hash,
+                is_whole,
+                likely,
+            });
         };
         if let Some(bytes) = call.key {
             // Who repeats it gets the first one's outcome.
             key.clear();
             key.extend(bytes);
-            add(None, key, false, None, false);
+            add(None, key, false, (0, None), false);
         }
         rows.clear();
         decoded.clear();
@@ -143,18 +158,24 @@ impl<'a> Construction<'_, 'a> {
             kind if place.is_some() => kind,
             _ => Kind::Whole,
         };
+        let (first_layout, mut behind) = (layouts.len() as u32, 0);
         // Arguments that cannot be decoded abort a call before it accesses anything.
         if let (Some(decomposition), Some(place)) = (decompositions.get(call.procedure), place) {
             // The list whose elements keys vary with, where its rows begin, and whether actions about them write.
             let (mut list, mut begin, mut writes_each) = (u16::MAX, 0, false);
             let writes_once = decomposition.writes_at(None);
-            // Of dependent actions each has a place of its own, also at rows that nobody writes.
-            let mut dependent = decomposition.dependent.as_ref().filter(|_| kind == Kind::Dependent);
-            let mut writes =
-                dependent.iter_mut().flat_map(|calls| &calls.actions).map(|action| action.writes);
-            let mut fits = true;
+            if let Some(behind_lists) = decomposition.behind {
+                behind = rows[rows.partition_point(|(parameter, _)| *parameter < behind_lists)].1;
+            }
+            let dependent = decomposition.dependent.as_ref().filter(|_| kind == Kind::Dependent);
+            let mut turns = dependent.map(|dependent| TurnCount { dependent, begun: 0, turns: 0 });
+            let (mut slice, mut fits) = (0, true);
             let has_all = decomposition.keys.for_each_element(decoded.at(place), |table, values, element| {
-                let own = writes.next();
+                // Of dependent actions each has a place of its own, also at rows that nobody writes.
+                let own = turns.as_mut().map(|turns| {
+                    slice = turns.next(element.is_none_or(|(_, row)| row == 0), layouts);
+                    turns.dependent.actions[slice].writes
+                });
                 let whole = definitions.table(table).schema().primary_key.len();
                 let Some(prefix) = prefixes.get(table).or(own.map(|_| whole)) else { return };
                 let table = definitions.table(table);
@@ -176,13 +197,18 @@ impl<'a> Construction<'_, 'a> {
                     rows[begin + row]
                 });
                 let writes = own.unwrap_or(if element.is_some() { writes_each } else { writes_once });
-                add(Some(table), key, is_whole, element, writes);
+                add(Some(table), key, is_whole, (slice as u16, element), writes);
             });
-            if !(has_all && fits) {
+            if !(has_all && fits && turns.as_ref().is_none_or(|turns| turns.fit(call.arguments))) {
                 kind = Kind::Whole;
             }
+            if let (Some(turns), Kind::Dependent) = (turns, kind) {
+                turns.end(layouts);
+            } else {
+                layouts.truncate(first_layout as usize);
+            }
         }
-        self.graph.calls.push(CallNode {
+        calls.push(CallNode {
             stamped,
             first_action: 0,
             kind,
@@ -190,6 +216,9 @@ impl<'a> Construction<'_, 'a> {
             waits: AtomicU32::new(0),
             first_standing: 0,
             first_handed: 0,
+            first_layout,
+            first_turns: 0,
+            behind,
             is_answered: AtomicBool::new(false),
         });
     }
@@ -245,7 +274,9 @@ impl<'a> Construction<'_, 'a> {
         if queues[number as usize].record().is_none() {
             node.kind = Kind::Whole;
         }
-        actions.push(Action { call: wanted.call, queue: number, next: NONE, element: wanted.element });
+        let (list, begin) = wanted.element.unwrap_or((u16::MAX, 0));
+        let Pending { call, slice, .. } = *wanted;
+        actions.push(Action { call, queue: number, next: NONE, slice, list, begin });
     }
 
     /// Looks whether there is a row, where that does not change.
@@ -266,14 +297,61 @@ impl<'a> Construction<'_, 'a> {
 
     /// Notes what a dependent call's actions wait for, and makes room for what they hand over.
     fn bind(&mut self, call: usize) {
-        let Graph { calls, standings, handed, .. } = &mut *self.graph;
+        let Graph { calls, standings, handed, layouts, turns, .. } = &mut *self.graph;
         let node = &mut calls[call];
         if node.kind == Kind::Dependent {
             let decomposition = self.material.decompositions.get(node.stamped.call.procedure);
             let dependent = decomposition.and_then(|of| of.dependent.as_ref()).expect("it is taken apart");
+            let layout = dependent.layout(layouts, node.first_layout);
             (node.first_standing, node.first_handed) = (standings.len() as u32, handed.len() as u32);
-            standings.extend(dependent.actions.iter().map(|action| Standing::new(action.before)));
-            handed.extend((0..dependent.handed).map(|_| OnceLock::new()));
+            node.first_turns = turns.len() as u32;
+            if dependent.has_turns {
+                for (action, number) in dependent.actions.iter().zip(0..) {
+                    let count = layout.turns_of(number).len();
+                    standings.extend((0..count).map(|_| Standing::new(action.before)));
+                    turns.push(Turns::new(count as u32));
+                }
+            } else {
+                standings.extend(dependent.actions.iter().map(|action| Standing::new(action.before)));
+            }
+            handed.extend((0..dependent.handed_by(layout)).map(|_| OnceLock::new()));
+        }
+    }
+}
+
+/// Counts the turns of a dependent call's actions, in the order of its keys.
+struct TurnCount<'d> {
+    dependent: &'d Dependent,
+    /// Actions so far,
+    begun: usize,
+    /// and all their turns.
+    turns: u32,
+}
+
+impl TurnCount<'_> {
+    /// Comes to the next turn, the first of an action or a further one; gives which action it is.
+    #[inline]
+    fn next(&mut self, is_first: bool, places: &mut Vec<u32>) -> usize {
+        if is_first {
+            self.begun += 1;
+            if self.dependent.has_turns {
+                places.push(self.turns);
+            }
+        }
+        self.turns += 1;
+        // An element that names no row may be the first; then the call is not taken apart.
+        self.begun.saturating_sub(1)
+    }
+
+    /// Whether each action has turns, which a list without elements does not give, and there are not too many.
+    fn fit(&self, arguments: &[u8]) -> bool {
+        let has_each = self.begun == self.dependent.actions.len();
+        has_each && self.dependent.loops * arguments.len() as u64 <= limit::LOOP_TURNS
+    }
+
+    fn end(self, places: &mut Vec<u32>) {
+        if self.dependent.has_turns {
+            self.dependent.add_places(places, self.turns);
         }
     }
 }

@@ -26,11 +26,12 @@ use fabius_engine::entry::Call;
 use fabius_program::access::accesses;
 use fabius_program::catalog::{Catalog, ProcedureId};
 use fabius_program::compile::{Code, compile_action, compile_action_slice, compile_results};
-use fabius_program::ir::{Program, Type, VariableId};
+use fabius_program::ir::{Program, Type, Variable, VariableId};
 use fabius_program::key_plan::KeyPlan;
 use fabius_program::known_key::AccessKind;
-use fabius_program::slice::{are_independent, take_apart};
-use fabius_value::TableId;
+use fabius_program::slice::{ColumnBounds, Interval, are_independent, take_apart};
+use fabius_value::{ColumnId, Seq, TableId};
+use std::ops::Range;
 
 /// A program's accesses.
 pub struct Decomposition {
@@ -40,6 +41,8 @@ pub struct Decomposition {
     prefixes: Vec<(TableId, u8)>,
     /// Tables that may be written, and whether rows may come or go there.
     writes: Vec<(TableId, bool)>,
+    /// The first scalar parameter behind lists.
+    pub behind: Option<u16>,
     /// If its record actions are independent: what one does, by the list whose element it is about.
     actions: Option<Vec<(Option<u16>, Code)>>,
     /// Whether what an action is about tells its record from others that the call accesses.
@@ -56,12 +59,56 @@ pub struct Dependent {
     pub last_deciding: Option<u32>,
     /// Those that hold what they write until then.
     pub holding: Vec<u32>,
-    /// How many values are handed over.
-    pub handed: u32,
+    /// The values that are handed over: which action reads them, in each of its turns.
+    pub handed: Vec<u32>,
     /// What the results are, from those.
     pub results: Code,
-    /// Whether all parameters are scalars.
-    pub is_scalar: bool,
+    /// How many turns loops take for each element of a list, at most.
+    pub loops: u64,
+    /// Whether there are actions with turns.
+    pub has_turns: bool,
+}
+
+/// Where things of a call are that is taken apart, counted from its first. If no action has turns, all is where its
+/// number says.
+#[derive(Clone, Copy)]
+pub struct Layout<'a> {
+    /// By action: the number of its first turn; then how many turns there are of all actions.
+    turns: &'a [u32],
+    /// By number: where the value is that is handed over in the first turn.
+    values: &'a [u32],
+}
+
+impl Layout<'_> {
+    /// No action has turns.
+    pub const PLAIN: Layout<'static> = Layout { turns: &[], values: &[] };
+
+    /// The numbers of an action's turns; if it has none, it has one.
+    #[inline]
+    pub fn turns_of(&self, action: u32) -> Range<u32> {
+        match self.turns {
+            [] => action..action + 1,
+            turns => turns[action as usize]..turns[action as usize + 1],
+        }
+    }
+
+    /// Where a value is that is handed over in this turn.
+    #[inline]
+    pub fn value(&self, number: u16, turn: u32) -> usize {
+        match self.values {
+            [] => usize::from(number),
+            values => (values[usize::from(number)] + turn) as usize,
+        }
+    }
+}
+
+/// How an action follows another.
+#[derive(Clone, Copy, Debug)]
+pub struct Follower {
+    /// The action that comes after.
+    pub action: u32,
+    /// Whether each turn of it comes after the same turn of the other.
+    pub is_same_turn: bool,
 }
 
 /// A record action of such a program.
@@ -71,7 +118,9 @@ pub struct DependentAction {
     /// How many actions it comes after.
     pub before: u32,
     /// Those that come after it.
-    pub followers: Vec<u32>,
+    pub followers: Vec<Follower>,
+    /// Whether it has a turn for each element of a list.
+    pub has_turns: bool,
     /// Whether it can abort the call.
     pub decides: bool,
     /// Whether it writes its record,
@@ -83,8 +132,8 @@ pub struct DependentAction {
 }
 
 impl Dependent {
-    fn of(program: &Program, catalog: &Catalog) -> Option<Dependent> {
-        let slices = take_apart(program, catalog).ok()?;
+    fn of(program: &Program, catalog: &Catalog, bounds: &ColumnBounds) -> Option<Dependent> {
+        let slices = take_apart(program, catalog, bounds).ok()?;
         let before = |at: usize| {
             let mut before: Vec<usize> = slices.actions[at].after.iter().map(|before| before.on).collect();
             before.dedup();
@@ -93,17 +142,22 @@ impl Dependent {
         let numbers = 0..slices.actions.len();
         let actions = slices.actions.iter().enumerate().map(|(at, action)| {
             let followers = numbers.clone().filter(|other| before(*other).contains(&at));
+            let followers = followers.map(|follower| Follower {
+                action: follower as u32,
+                is_same_turn: slices.actions[follower].after_same_turn.contains(&at),
+            });
             Some(DependentAction {
                 code: compile_action_slice(program, catalog, action).ok()?,
                 before: before(at).len() as u32,
-                followers: followers.map(|follower| follower as u32).collect(),
+                followers: followers.collect(),
+                has_turns: action.key.list().is_some(),
                 decides: action.decides,
                 writes: action.writes,
                 holds: action.holds,
-                begins: slices
-                    .deciding
-                    .last()
-                    .is_some_and(|last| !action.decides && !before(at).contains(last)),
+                begins: slices.deciding.last().is_some_and(|last| {
+                    let comes_after = before(at).contains(last) && !action.after_same_turn.contains(last);
+                    !action.decides && !comes_after
+                }),
             })
         });
         let holding = numbers.clone().filter(|at| slices.actions[*at].holds);
@@ -111,17 +165,47 @@ impl Dependent {
             actions: actions.collect::<Option<_>>()?,
             last_deciding: slices.deciding.last().map(|last| *last as u32),
             holding: holding.map(|at| at as u32).collect(),
-            handed: slices.handed as u32,
+            handed: slices.handed.iter().map(|action| *action as u32).collect(),
             results: compile_results(program, catalog, &slices).ok()?,
-            is_scalar: program.variables[..program.parameter_count]
-                .iter()
-                .all(|parameter| matches!(parameter.ty, Type::Scalar(_))),
+            loops: slices.loops as u64,
+            has_turns: slices.actions.iter().any(|action| action.key.list().is_some()),
         })
+    }
+
+    /// Adds the places of a call's layout, whose first turns, by action, have been added last.
+    pub fn add_places(&self, places: &mut Vec<u32>, turns: u32) {
+        let first = places.len() - self.actions.len();
+        places.push(turns);
+        let mut next = 0;
+        for &action in &self.handed {
+            places.push(next);
+            let at = first + action as usize;
+            next += places[at + 1] - places[at];
+        }
+    }
+
+    /// How many values the actions of a call with this layout hand over.
+    #[inline]
+    pub fn handed_by(&self, layout: Layout<'_>) -> u32 {
+        if !self.has_turns {
+            return self.handed.len() as u32;
+        }
+        self.handed.iter().map(|action| layout.turns_of(*action).len() as u32).sum()
+    }
+
+    /// The layout of a call: among those of the graph it begins at `first`.
+    #[inline]
+    pub fn layout<'a>(&self, places: &'a [u32], first: u32) -> Layout<'a> {
+        if !self.has_turns {
+            return Layout::PLAIN;
+        }
+        let (turns, values) = places[first as usize..].split_at(self.actions.len() + 1);
+        Layout { turns, values }
     }
 }
 
 impl Decomposition {
-    fn of(program: &Program, catalog: &Catalog) -> Decomposition {
+    fn of(program: &Program, catalog: &Catalog, bounds: &ColumnBounds) -> Decomposition {
         let keys = KeyPlan::prefixes(program, catalog);
         let mut prefixes: Vec<(TableId, u8)> =
             keys.keys().map(|(table, known)| (table, known as u8)).collect();
@@ -138,10 +222,22 @@ impl Decomposition {
         let action =
             |list: Option<u16>| Some((list, compile_action(program, catalog, list.map(VariableId)).ok()?));
         let actions =
-            are_independent(program, catalog).then(|| keys.lists().into_iter().map(action).collect());
+            are_independent(program, catalog, bounds).then(|| keys.lists().into_iter().map(action).collect());
         let is_sole = keys.has_one_for_each_element();
-        let dependent = Dependent::of(program, catalog);
-        Decomposition { keys, prefixes, writes, actions: actions.flatten(), is_sole, dependent }
+        let dependent = Dependent::of(program, catalog, bounds);
+        let parameters = &program.variables[..program.parameter_count];
+        let is_list = |parameter: &Variable| matches!(parameter.ty, Type::List(_));
+        let lists = parameters.iter().rposition(is_list);
+        let behind = lists.map(|last| last + 1).filter(|behind| *behind < parameters.len());
+        Decomposition {
+            keys,
+            prefixes,
+            writes,
+            behind: behind.map(|behind| behind as u16),
+            actions: actions.flatten(),
+            is_sole,
+            dependent,
+        }
     }
 
     /// What an independent action does that is about this element of the arguments.
@@ -163,19 +259,53 @@ impl Decomposition {
 
 /// The decompositions of all procedures, by number.
 #[derive(Default)]
-pub struct Decompositions(Vec<Decomposition>);
+pub struct Decompositions {
+    all: Vec<Decomposition>,
+    /// What they assume of columns.
+    bounds: ColumnBounds,
+}
 
 impl Decompositions {
-    /// Adds those of procedures that are new.
-    pub fn follow(&mut self, definitions: &Definitions) {
-        for procedure in definitions.procedures.iter_from(self.0.len()) {
-            self.0.push(Decomposition::of(&procedure.program, &definitions.catalog));
+    /// Goes on from rows with these values, by table and column: the lowest and the highest number.
+    pub fn begin(&mut self, catalog: &Catalog, ranges: &[Vec<Option<(i128, i128)>>]) {
+        for (table, columns) in (0..).zip(ranges) {
+            for (column, range) in (0..).zip(columns) {
+                let &Some((low, high)) = range else { continue };
+                self.bounds.include(catalog, TableId(table), ColumnId(column), Interval { low, high });
+            }
         }
+    }
+
+    /// Adds those of procedures that are new, and makes those again whose tables may have values that they did not have
+    /// before; `last` is the last call that they are for.
+    #[inline]
+    pub fn follow(&mut self, definitions: &Definitions, last: Seq) {
+        let is_known = definitions.procedures.len() == self.all.len();
+        if !is_known || last.0 >= self.bounds.calls() {
+            self.follow_procedures(definitions, last);
+        }
+    }
+
+    #[cold]
+    fn follow_procedures(&mut self, definitions: &Definitions, last: Seq) {
+        let catalog = &definitions.catalog;
+        let programs: Vec<_> =
+            definitions.procedures.iter_from(0).map(|procedure| procedure.program.clone()).collect();
+        let programs: Vec<&Program> = programs.iter().map(|program| &**program).collect();
+        let wider = self.bounds.follow(catalog, &programs, last.0);
+        for (decomposition, program) in self.all.iter_mut().zip(&programs) {
+            if decomposition.prefixes.iter().any(|(table, _)| wider.contains(table)) {
+                *decomposition = Decomposition::of(program, catalog, &self.bounds);
+            }
+        }
+        let new = programs[self.all.len()..].iter();
+        let new: Vec<_> = new.map(|program| Decomposition::of(program, catalog, &self.bounds)).collect();
+        self.all.extend(new);
     }
 
     /// That of a procedure, if there is one of this number.
     pub fn get(&self, procedure: ProcedureId) -> Option<&Decomposition> {
-        self.0.get(procedure.0 as usize)
+        self.all.get(procedure.0 as usize)
     }
 }
 
@@ -206,11 +336,11 @@ impl Prefixes {
     ) -> Prefixes {
         let nothing = Prefix { columns: u8::MAX, is_whole: false, is_written: false, is_still: true };
         let mut tables = vec![nothing; definitions.tables.len()];
-        let mut called = vec![false; decompositions.0.len()];
+        let mut called = vec![false; decompositions.all.len()];
         procedures.for_each(|procedure| {
             called.get_mut(procedure.0 as usize).into_iter().for_each(|called| *called = true);
         });
-        for (decomposition, _) in decompositions.0.iter().zip(&called).filter(|(_, called)| **called) {
+        for (decomposition, _) in decompositions.all.iter().zip(&called).filter(|(_, called)| **called) {
             for (table, columns) in &decomposition.prefixes {
                 let prefix = &mut tables[table.0 as usize];
                 prefix.columns = prefix.columns.min(*columns);
@@ -226,7 +356,7 @@ impl Prefixes {
         let none = vec![false; called.len()];
         let mut prefixes = Prefixes { tables, independent: none.clone(), dependent: none };
         for number in (0..called.len()).filter(|number| called[*number]) {
-            let decomposition = &decompositions.0[number];
+            let decomposition = &decompositions.all[number];
             prefixes.independent[number] = decomposition.actions.is_some()
                 && decomposition.prefixes.iter().all(|(table, _)| prefixes.is_still(*table))
                 && definitions.procedure(ProcedureId(number as u32)).is_ok();
@@ -271,52 +401,5 @@ impl Prefixes {
         } else {
             Kind::Whole
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{GraphEngine, Settings};
-    use fabius_testing::rig::Rig;
-    use std::sync::Arc;
-
-    /// Goal: decisions say which workloads' calls are taken apart: these are all programs of theirs that are and write
-    /// something, first those with independent actions (`docs/decisions/calls-wait-for-all-their-heads.md`), then all
-    /// with actions that may depend on each other (`docs/decisions/record-actions-with-dependencies.md`).
-    #[test]
-    fn some_workloads_are_taken_apart() {
-        let programs = [
-            include_str!("../../bench/programs/ycsb.fab"),
-            include_str!("../../bench/programs/rmw10.fab"),
-            include_str!("../../bench/programs/hot.fab"),
-            include_str!("../../bench/programs/tpcc.fab"),
-            include_str!("../../bench/programs/like.fab"),
-            include_str!("../../bench/programs/rubis.fab"),
-            include_str!("../../bench/programs/assert.fab"),
-            include_str!("../../bench/programs/calvin_micro.fab"),
-            include_str!("../../bench/programs/cart.fab"),
-            include_str!("../../bench/programs/bank.fab"),
-        ];
-        let (mut independent, mut dependent) = (Vec::new(), Vec::new());
-        for text in programs {
-            let rig = Rig::new(&|foundation| Arc::new(GraphEngine::new(foundation, Settings::default())));
-            rig.define(text);
-            let definitions = rig.foundation.definitions();
-            let mut decompositions = Decompositions::default();
-            decompositions.follow(&definitions);
-            let procedures = definitions.procedures.iter_from(0).filter(|procedure| !procedure.is_read_only);
-            for procedure in procedures {
-                let decomposition = decompositions.get(procedure.id).expect("it has one");
-                let name = &procedure.program.name;
-                independent.extend(decomposition.actions.as_ref().map(|_| name.clone()));
-                dependent.extend(decomposition.dependent.as_ref().map(|_| name.clone()));
-            }
-        }
-        assert_eq!(independent, ["ycsb", "decrement", "clear"]);
-        assert_eq!(
-            dependent,
-            ["increment", "like", "decrement", "add_item", "clear", "transfer", "deposit",]
-        );
     }
 }

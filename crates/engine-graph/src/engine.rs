@@ -5,6 +5,7 @@ use crate::crew::Crew;
 use crate::initiator::{Initiator, Means};
 use crate::statistics::Statistics;
 use fabius_engine::batch::Outcomes;
+use fabius_engine::checkpoint::State;
 use fabius_engine::eager::intake::Intake;
 use fabius_engine::eager::plan::Schema;
 use fabius_engine::eager::{Ground, Runner};
@@ -104,6 +105,11 @@ impl Runner for GraphEngine {
         // A checkpoint stands between two batches of the log, and calls become visible graph by graph.
         let _between_batches = self.initiator.lock();
         self.means.ground.stand()
+    }
+
+    fn restore(&self, state: State) {
+        self.initiator.lock().restore(&state);
+        self.means.ground.restore(state);
     }
 
     fn take_calls(&self, calls: &[u8], count: u32, time_us: i64) -> Outcomes {

@@ -29,9 +29,11 @@
 
 use crate::composite::InTurn;
 use crate::construction::Material;
-use crate::graph::{Action, Executable, Graph, Kind, NONE, Partition, Progress, Stamped, UnwrittenByQueue};
-use crate::record_action::{ActionRunner, Run};
-use crate::standing::Next;
+use crate::graph::{
+    Action, CallNode, Executable, Graph, Kind, NONE, Partition, Progress, Stamped, UnwrittenByQueue,
+};
+use crate::record_action::{ActionRunner, DependentCall, Run};
+use crate::standing::{Next, Standing};
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
 use fabius_engine::eager::Ground;
@@ -61,6 +63,17 @@ pub struct Grounds<'a> {
     pub time_us: i64,
 }
 
+/// What the end of an action decides about its call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Decision {
+    /// Nothing: that has been decided already, or it is others that do.
+    Open,
+    /// Nothing can abort it any more.
+    Commits,
+    /// One of the turns has failed.
+    Aborts,
+}
+
 /// A thread that executes parts of a graph.
 pub struct Worker<'w> {
     graph: &'w Graph<'w>,
@@ -83,7 +96,7 @@ impl<'w> Worker<'w> {
             graph,
             ground,
             calls: Turn::new(shared, schema, guard, arena, Order::Logged, time_us, InTurn),
-            actions: ActionRunner::new(material.decompositions, &graph.handed, arena, time_us, shared),
+            actions: ActionRunner::new(material.decompositions, graph, arena, time_us, shared),
             partition: 0,
             ready: Vec::new(),
             guard,
@@ -122,9 +135,12 @@ impl<'w> Worker<'w> {
         self.bring_near(|ahead| match partition.starts.get(*begun + ahead * STRIDE)? {
             Executable::Actions(first) => {
                 let action = &self.graph.actions[*first as usize];
-                Some(match self.graph.calls[action.call as usize].kind {
-                    Kind::Dependent => self.graph.actions_of(action.call),
-                    Kind::Independent | Kind::Whole => std::slice::from_ref(action),
+                let is_of_few =
+                    self.graph.calls[action.call as usize].kind == Kind::Dependent && action.list == u16::MAX;
+                Some(if is_of_few {
+                    self.graph.actions_of(action.call)
+                } else {
+                    std::slice::from_ref(action)
                 })
             }
             Executable::Call(_) | Executable::Write(_) | Executable::Leave(_) => None,
@@ -233,23 +249,31 @@ impl<'w> Worker<'w> {
     /// Does what can be done about a dependent action at the head of its queue; whether it leaves the queue.
     fn run_dependent(&mut self, run: &mut Run<'w>, at: u32, what: Executable) -> bool {
         let graph = self.graph;
-        let call = graph.actions[at as usize].call;
-        let node = &graph.calls[call as usize];
-        let number = at - node.first_action;
+        let action = &graph.actions[at as usize];
+        let call = self.actions.dependent(action.call);
         match what {
             Executable::Actions(_) => {
-                let action = &self.actions.dependent(node).actions[number as usize];
-                if !action.begins || graph.standing(node, number).begin() == Next::Run {
+                let slice = call.slice_of(action);
+                let turn = if slice.has_turns { call.turn(action, at) } else { 0 };
+                let standing = graph.standing(call.node, at - call.node.first_action);
+                if !slice.begins || standing.begin() == Next::Run {
                     schedule::point("action");
-                    match self.actions.run_dependent(run, action, node) {
+                    match self.actions.run_dependent(run, action, turn, call) {
                         Ok(()) => {
-                            run.disabled().for_each(|other| self.disable(call, other));
-                            self.end_action(call, number);
-                            if action.holds {
-                                return false;
+                            run.disabled()
+                                .for_each(|other| self.disable(call, other, slice.has_turns.then_some(turn)));
+                            match self.end_action(call, at) {
+                                Decision::Open if slice.holds => return false,
+                                Decision::Commits => run.write_held(),
+                                Decision::Open | Decision::Aborts => run.drop_held(),
                             }
                         }
-                        Err(error) => self.abort(call, number, error),
+                        Err((rank, error)) if slice.has_turns => {
+                            standing.fail();
+                            graph.turns_of(call.node, action.slice).fail(rank, error);
+                            self.end_turn(call, at);
+                        }
+                        Err((_, error)) => self.abort(call, at, error),
                     }
                 }
             }
@@ -257,75 +281,119 @@ impl<'w> Worker<'w> {
             Executable::Leave(_) => run.drop_held(),
             Executable::Call(_) => unreachable!("a call in one piece is no action"),
         }
-        if node.stamped.call.wants_result {
+        if call.node.stamped.call.wants_result {
             self.leave(run, call);
         }
         true
     }
 
-    /// A dependent call's action has come to its end: what depends on it goes on, and what holds writes if nothing can
-    /// abort the call any more.
-    fn end_action(&mut self, call: u32, number: u32) {
-        let node = &self.graph.calls[call as usize];
-        let dependent = self.actions.dependent(node);
-        for &follower in &dependent.actions[number as usize].followers {
-            match self.graph.standing(node, follower).follow() {
-                Next::Run => self.send(node.first_action + follower, Executable::Actions),
-                Next::End => self.end_action(call, follower),
-                Next::Leave | Next::Nothing => {}
+    /// A dependent call's action has come to its end, so what waits for this turn of it goes on; gives what that
+    /// decides.
+    fn end_action(&mut self, call: DependentCall<'w>, at: u32) -> Decision {
+        let action = &self.graph.actions[at as usize];
+        let slice = call.slice_of(action);
+        if !slice.has_turns {
+            return self.end_all(call, at);
+        }
+        let turn = call.turn(action, at);
+        for follower in slice.followers.iter().filter(|follower| follower.is_same_turn) {
+            self.follow(call, call.turns_of(follower.action).start + turn);
+        }
+        self.end_turn(call, at)
+    }
+
+    /// A turn has come to its end; gives what that decides.
+    fn end_turn(&mut self, call: DependentCall<'w>, at: u32) -> Decision {
+        let turns = self.graph.turns_of(call.node, self.graph.actions[at as usize].slice);
+        match turns.end() {
+            None => Decision::Open,
+            Some(Ok(())) => self.end_all(call, at),
+            Some(Err(error)) => {
+                self.abort(call, at, error);
+                Decision::Aborts
             }
         }
-        if dependent.last_deciding == Some(number) {
-            for &holding in &dependent.holding {
-                if !self.graph.standing(node, holding).is_disabled() {
-                    self.send(node.first_action + holding, Executable::Write);
+    }
+
+    /// An action, with all its turns, has come to its end, the last of them this one: what waits for it goes on, and
+    /// what holds writes if nothing can abort the call any more; gives whether that is so since.
+    fn end_all(&mut self, call: DependentCall<'w>, at: u32) -> Decision {
+        let number = self.graph.actions[at as usize].slice;
+        let followers = &call.dependent.actions[usize::from(number)].followers;
+        for follower in followers.iter().filter(|follower| !follower.is_same_turn) {
+            call.turns_of(follower.action).for_each(|follower| self.follow(call, follower));
+        }
+        if call.dependent.last_deciding != Some(number.into()) {
+            return Decision::Open;
+        }
+        for holding in call.dependent.holding.iter().flat_map(|holding| call.turns_of(*holding)) {
+            if holding != at && !self.standing(call, holding).is_disabled() {
+                self.send(holding, Executable::Write);
+            }
+        }
+        Decision::Commits
+    }
+
+    /// One of the actions has ended that an action comes after.
+    fn follow(&mut self, call: DependentCall<'w>, at: u32) {
+        match self.standing(call, at).follow() {
+            Next::Run => self.send(at, Executable::Actions),
+            Next::End => {
+                self.end_action(call, at);
+            }
+            Next::Leave | Next::Nothing => {}
+        }
+    }
+
+    /// A branch is not taken, as one turn of an action, or an action without turns, has found out: another action comes
+    /// to nothing, in that turn or as a whole.
+    fn disable(&mut self, call: DependentCall<'w>, action: u32, turn: Option<u32>) {
+        let turns = call.turns_of(action);
+        let turns = turn.map_or(turns.clone(), |turn| turns.start + turn..turns.start + turn + 1);
+        for at in turns {
+            if self.standing(call, at).disable() == Next::Leave {
+                self.send(at, Executable::Leave);
+            }
+        }
+    }
+
+    /// A dependent call aborts: its other actions come to nothing, and who waits for it is told why.
+    fn abort(&mut self, call: DependentCall<'w>, at: u32, error: Error) {
+        let place = call.node.stamped.batch.map_or(0, |(_, place)| place);
+        let counters = &self.ground.foundation().counters;
+        counters.aborted.add(1);
+        self.answer(call.node, Outcomes { aborts: vec![(place, error)], ..Outcomes::default() });
+        for (slice, action) in (0..).zip(&call.dependent.actions) {
+            for other in call.turns_of(slice).filter(|other| *other != at) {
+                if self.standing(call, other).abort(action.holds, action.begins) == Next::Leave {
+                    self.send(other, Executable::Leave);
                 }
             }
         }
     }
 
-    /// A branch is not taken: an action in it comes to nothing.
-    fn disable(&mut self, call: u32, number: u32) {
-        let node = &self.graph.calls[call as usize];
-        if self.graph.standing(node, number).disable() == Next::Leave {
-            self.send(node.first_action + number, Executable::Leave);
-        }
-    }
-
-    /// A dependent call aborts: its other actions come to nothing, and who waits for it is told why.
-    fn abort(&mut self, call: u32, number: u32, error: Error) {
-        let node = &self.graph.calls[call as usize];
-        let place = node.stamped.batch.map_or(0, |(_, place)| place);
-        let counters = &self.ground.foundation().counters;
-        counters.aborted.add(1);
-        self.answer(call, Outcomes { aborts: vec![(place, error)], ..Outcomes::default() });
-        for (other, action) in (0..).zip(&self.actions.dependent(node).actions) {
-            if other != number
-                && self.graph.standing(node, other).abort(action.holds, action.begins) == Next::Leave
-            {
-                self.send(node.first_action + other, Executable::Leave);
-            }
-        }
+    /// How far an action is.
+    fn standing(&self, call: DependentCall<'w>, at: u32) -> &'w Standing {
+        self.graph.standing(call.node, at - call.node.first_action)
     }
 
     /// An action has left its queue whose call wants results: they are computed when the last has.
-    fn leave(&mut self, run: &mut Run<'w>, call: u32) {
-        let node = &self.graph.calls[call as usize];
+    fn leave(&mut self, run: &mut Run<'w>, call: DependentCall<'w>) {
+        let node = call.node;
         let is_last = node.waits.fetch_sub(1, AcqRel) == 1;
         if is_last && !node.is_answered.load(Acquire) {
             let mut outcomes = Outcomes::default();
             let place = node.stamped.batch.map_or(0, |(_, place)| place);
-            outcomes.returned.push(place, self.actions.results(run, node));
+            outcomes.returned.push(place, self.actions.results(run, call));
             let counters = &self.ground.foundation().counters;
             counters.committed.add(1);
             counters.immediate.add(1);
-            self.answer(call, outcomes);
+            self.answer(node, outcomes);
         }
     }
 
     /// What has become of a dependent call, before its graph is committed.
-    fn answer(&self, call: u32, outcomes: Outcomes) {
-        let node = &self.graph.calls[call as usize];
+    fn answer(&self, node: &CallNode<'_>, outcomes: Outcomes) {
         node.is_answered.store(true, Release);
         if let Some((work, _)) = node.stamped.batch {
             self.ground.end(work, 1, Outcomes { last: node.stamped.seq, ..outcomes });
@@ -373,14 +441,14 @@ mod tests {
                 assert!(ended > 0, "{} are left, and nothing can be executed", graph.open.load(Acquire));
                 graph.end(ended);
             }
-            let of_call = |node: &crate::graph::CallNode<'_>| {
+            let of_call = |(number, node): (u32, &CallNode<'_>)| {
                 assert_eq!(node.kind, Kind::Dependent);
-                let count = worker.actions.dependent(node).actions.len() as u32;
+                let count = graph.actions_of(number).len() as u32;
                 let has_run = |number: &u32| !graph.standing(node, *number).is_disabled();
                 let ran = (0..count).filter(has_run).map(|number| number as usize).collect();
                 (ran, node.is_answered.load(Acquire))
             };
-            graph.calls.iter().map(of_call).collect()
+            (0..).zip(&graph.calls).map(of_call).collect()
         })
     }
 

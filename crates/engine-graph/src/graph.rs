@@ -15,6 +15,7 @@
 
 use crate::handed::Handed;
 use crate::standing::{Next, Standing};
+use crate::turns::Turns;
 use crossbeam_queue::SegQueue;
 use fabius_engine::eager::intake::Work;
 use fabius_engine::entry::Call;
@@ -71,6 +72,12 @@ pub struct CallNode<'a> {
     pub first_standing: u32,
     /// The place of the first value that its actions hand over.
     pub first_handed: u32,
+    /// The place of its layout, if it is dependent and its actions have turns,
+    pub first_layout: u32,
+    /// and that of the turns of its first action.
+    pub first_turns: u32,
+    /// Where the scalars behind the lists begin among the bytes of its arguments.
+    pub behind: u32,
     /// Whether whoever has handed it in knows what has become of it.
     pub is_answered: AtomicBool,
 }
@@ -83,8 +90,20 @@ pub struct Action {
     pub queue: u32,
     /// The next action of the queue.
     pub next: u32,
+    /// Which of its call's actions it is, if that depends on others; otherwise 0.
+    pub slice: u16,
+    /// The list among the parameters whose element it is about; `u16::MAX` if it is about none.
+    pub list: u16,
+    /// Where the element begins among the bytes of the arguments.
+    pub begin: u32,
+}
+
+impl Action {
     /// The element of the call's arguments that it is about: of which list, and where it begins among the bytes.
-    pub element: Option<(u16, u32)>,
+    #[inline]
+    pub fn element(&self) -> Option<(u16, u32)> {
+        (self.list != u16::MAX).then_some((self.list, self.begin))
+    }
 }
 
 /// A record's action queue; or that of a coarser part of a table, or of an idempotency key.
@@ -210,6 +229,10 @@ pub struct Graph<'a> {
     pub standings: Vec<Standing>,
     /// What dependent actions hand over, call by call.
     pub handed: Vec<OnceLock<Handed>>,
+    /// Layouts of dependent calls whose actions have turns.
+    pub layouts: Vec<u32>,
+    /// How far the turns are, of all actions of such calls.
+    pub turns: Vec<Turns>,
     /// Action queues.
     pub queues: Vec<Queue<'a>>,
     /// The queues by table and key.
@@ -235,6 +258,8 @@ impl<'a> Graph<'a> {
             actions: emptied(self.actions),
             standings: emptied(self.standings),
             handed: emptied(self.handed),
+            layouts: emptied(self.layouts),
+            turns: emptied(self.turns),
             queues: emptied(self.queues),
             map: self.map,
             partitions: self.partitions,
@@ -282,6 +307,12 @@ impl<'a> Graph<'a> {
     #[inline]
     pub fn standing(&self, node: &CallNode<'_>, number: u32) -> &Standing {
         &self.standings[(node.first_standing + number) as usize]
+    }
+
+    /// How far the turns of a dependent call's action are.
+    #[inline]
+    pub fn turns_of(&self, node: &CallNode<'_>, action: u16) -> &Turns {
+        &self.turns[(node.first_turns + u32::from(action)) as usize]
     }
 
     /// So many actions of calls that are taken apart, and whole calls, have ended; whether those were the last.

@@ -14,6 +14,7 @@ use crate::graph::{Graph, Stamped};
 use crate::round::Round;
 use crate::statistics::Statistics;
 use bumpalo::Bump;
+use fabius_engine::checkpoint::State;
 use fabius_engine::eager::Ground;
 use fabius_engine::eager::intake::{Chunk, Intake, Outcomes, Work};
 use fabius_engine::{Batch, batch, entry};
@@ -71,6 +72,11 @@ impl Initiator {
             spare: Mutex::default(),
             crew_sizes: [1; CREW_MEMORY],
         }
+    }
+
+    /// Goes on behind a checkpoint.
+    pub fn restore(&mut self, state: &State) {
+        self.decompositions.begin(&state.definitions.catalog, &state.ranges);
     }
 
     /// Runs a batch of calls that have been handed in; whether there were any.
@@ -141,7 +147,7 @@ impl Initiator {
         let ground = &means.ground;
         let schema = ground.gate.read();
         let definitions = &*schema.definitions;
-        decompositions.follow(definitions);
+        decompositions.follow(definitions, calls.last().map_or(Seq::ZERO, |stamped| stamped.seq));
         let workers = self.crew_sizes.into_iter().max().unwrap_or(1);
         let for_workers = if workers == 1 { 1 } else { workers * PARTITIONS_PER_WORKER };
         let partitions = means.partitions.unwrap_or(for_workers).max(1);

@@ -21,6 +21,7 @@
 //! | [`partitioning`] | dividing it (algorithm 2) |
 //! | [`execution`] | executing it (algorithm 3) |
 //! | [`standing`] | how far an action is that depends on others |
+//! | [`turns`] | the turns of a loop, which end in any order |
 //! | [`handed`] | values that one action hands to others |
 //! | [`record_action`] | one action after the other on a record, which is written once |
 //! | [`composite`] | calls that are one composite action |
@@ -48,5 +49,6 @@ pub mod record_action;
 pub mod round;
 pub mod standing;
 pub mod statistics;
+pub mod turns;
 
 pub use engine::{GraphEngine, Settings};

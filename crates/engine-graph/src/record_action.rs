@@ -13,9 +13,10 @@
 //! Where an action waits for others, what has been written stays with the partition
 //! ([`Progress::unwritten`](crate::graph::Progress)); a whole call finds it in the record.
 
-use crate::decomposition::{Decompositions, Dependent, DependentAction};
-use crate::graph::{Action, CallNode, Kept, Queue, Stamped, Unwritten};
+use crate::decomposition::{Decompositions, Dependent, DependentAction, Layout};
+use crate::graph::{Action, CallNode, Graph, Kept, Queue, Stamped, Unwritten};
 use crate::handed::Handed;
+use crate::turns::Rank;
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
 use fabius_engine::eager::commit;
@@ -24,17 +25,17 @@ use fabius_engine::eager::trail::Trail;
 use fabius_engine::eager::workspace::{Image, Write};
 use fabius_program::compile::Code;
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
-use fabius_program::execute::{self, Frame};
+use fabius_program::execute::{self, ElementPlace, Frame};
 use fabius_storage::{Cell, Record, Table, chain};
 use fabius_value::{ColumnId, ColumnMask, Datum, Error, Key, Seq, TableId, Value};
 use std::convert::Infallible;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// What runs actions on one thread.
 pub struct ActionRunner<'a> {
     decompositions: &'a Decompositions,
-    /// What all dependent actions of the graph hand over.
-    handed: &'a [OnceLock<Handed>],
+    graph: &'a Graph<'a>,
     arena: &'a Bump,
     shared: &'a Shared,
     frame: Frame<'a, Row, Infallible>,
@@ -42,6 +43,37 @@ pub struct ActionRunner<'a> {
     /// Not while a run is in progress.
     buffers: Option<Box<Buffers<'a>>>,
     trail: Trail<'a>,
+}
+
+/// A call whose actions depend on each other.
+#[derive(Clone, Copy)]
+pub struct DependentCall<'a> {
+    /// The call.
+    pub node: &'a CallNode<'a>,
+    /// What its program is taken apart into.
+    pub dependent: &'a Dependent,
+    layout: Layout<'a>,
+}
+
+impl<'a> DependentCall<'a> {
+    /// What an action of the call is.
+    #[inline]
+    pub fn slice_of(&self, action: &Action) -> &'a DependentAction {
+        &self.dependent.actions[usize::from(action.slice)]
+    }
+
+    /// Where the turns of an action of the program are among the graph's actions.
+    #[inline]
+    pub fn turns_of(&self, action: u32) -> Range<u32> {
+        let turns = self.layout.turns_of(action);
+        self.node.first_action + turns.start..self.node.first_action + turns.end
+    }
+
+    /// The number of the turn that an action of the graph is.
+    #[inline]
+    pub fn turn(&self, action: &Action, at: u32) -> u32 {
+        at - self.turns_of(action.slice.into()).start
+    }
 }
 
 /// Room for what a run of actions needs.
@@ -62,21 +94,24 @@ impl<'a> ActionRunner<'a> {
     /// A runner for calls that were logged at a time, with memory until the end of the graph.
     pub fn new(
         decompositions: &'a Decompositions,
-        handed: &'a [OnceLock<Handed>],
+        graph: &'a Graph<'a>,
         arena: &'a Bump,
         time_us: i64,
         shared: &'a Shared,
     ) -> ActionRunner<'a> {
         let (frame, trail) = Default::default();
         let buffers = Some(Box::default());
-        ActionRunner { decompositions, handed, arena, shared, frame, time_us, buffers, trail }
+        ActionRunner { decompositions, graph, arena, shared, frame, time_us, buffers, trail }
     }
 
-    /// How a dependent call is taken apart.
+    /// What a dependent call is taken apart into.
     #[inline]
-    pub fn dependent(&self, node: &CallNode<'_>) -> &'a Dependent {
+    pub fn dependent(&self, call: u32) -> DependentCall<'a> {
+        let node = &self.graph.calls[call as usize];
         let decomposition = self.decompositions.get(node.stamped.call.procedure);
-        decomposition.and_then(|of| of.dependent.as_ref()).expect("it was there when the graph was built")
+        let dependent = decomposition.and_then(|of| of.dependent.as_ref());
+        let dependent = dependent.expect("it was there when the graph was built");
+        DependentCall { node, dependent, layout: dependent.layout(&self.graph.layouts, node.first_layout) }
     }
 
     /// Begins a run of actions of a queue, from its head on.
@@ -96,6 +131,7 @@ impl<'a> ActionRunner<'a> {
             seq: Seq::ZERO,
             writer: Seq::ZERO,
             handed: &[],
+            layout: Layout::PLAIN,
             buffers: self.buffers.take().expect("one run is in progress at a time"),
         }
     }
@@ -115,54 +151,61 @@ impl<'a> ActionRunner<'a> {
         let Stamped { call, seq, .. } = &node.stamped;
         let decomposition = self.decompositions.get(call.procedure);
         let decomposition = decomposition.expect("it was there when the graph was built");
-        let code = decomposition.action(action.element);
+        let place = ElementPlace { element: action.element(), turn: 0, behind: node.behind };
+        let code = decomposition.action(place.element);
         (run.is_sole, run.is_tentative, run.seq) = (decomposition.is_sole, false, *seq);
-        let started = self.frame.start_action(code, call.arguments, action.element, self.arena);
+        let started = self.frame.start_action(code, call.arguments, place, self.arena);
         started.expect("the arguments of independent actions are well-formed");
         let ended = execute::run(&mut self.frame, code, run, self.arena);
         ended.expect("nothing makes an independent action abort");
     }
 
-    /// Runs a dependent action at the head of the queue; what it has written is held if it `holds`.
+    /// Runs a dependent action at the head of the queue, which is the turn of this number; what it has written is held
+    /// if it `holds`.
     ///
     /// # Errors
-    /// Why its call aborts; it has written nothing then.
+    /// Why its call aborts, and where in the text; it has written nothing then.
     pub fn run_dependent(
         &mut self,
         run: &mut Run<'a>,
-        action: &'a DependentAction,
-        node: &CallNode<'a>,
-    ) -> Result<(), Error> {
-        let seq = &node.stamped.seq;
-        (run.is_sole, run.is_tentative, run.seq) = (true, action.decides || action.holds, *seq);
-        run.handed = &self.handed[node.first_handed as usize..];
-        self.start_dependent(&action.code, node);
-        match execute::run(&mut self.frame, &action.code, run, self.arena) {
-            Ok(()) if action.holds => {}
+        action: &Action,
+        turn: u32,
+        call: DependentCall<'a>,
+    ) -> Result<(), (Rank, Error)> {
+        let DependentAction { code, decides, holds, .. } = call.slice_of(action);
+        (run.is_sole, run.is_tentative, run.seq) = (true, *decides || *holds, call.node.stamped.seq);
+        let place = ElementPlace { element: action.element(), turn, behind: call.node.behind };
+        self.start_dependent(run, code, place, call);
+        match execute::run(&mut self.frame, code, run, self.arena) {
+            Ok(()) if *holds => {}
             Ok(()) => run.write_held(),
             Err(Stop::Abort(error)) => {
                 run.drop_held();
-                return Err(error);
+                return Err(((code.loop_bounds_before(self.frame.stopped_at()), turn), error));
             }
             Err(Stop::Restart | Stop::Blocked) => unreachable!("an action has every value"),
         }
         Ok(())
     }
 
-    fn start_dependent(&mut self, code: &Code, node: &CallNode<'a>) {
-        let arguments = node.stamped.call.arguments;
-        let started = match self.dependent(node).is_scalar {
-            true => self.frame.start_action(code, arguments, None, self.arena),
-            false => self.frame.start(code, arguments, self.arena),
-        };
+    fn start_dependent(
+        &mut self,
+        run: &mut Run<'a>,
+        code: &Code,
+        place: ElementPlace,
+        call: DependentCall<'a>,
+    ) {
+        run.handed = &self.graph.handed[call.node.first_handed as usize..];
+        run.layout = call.layout;
+        let started = self.frame.start_action(code, call.node.stamped.call.arguments, place, self.arena);
         started.expect("the arguments of dependent actions are well-formed");
     }
 
     /// The results of a dependent call whose actions have ended, the last of them in this run.
-    pub fn results(&mut self, run: &mut Run<'a>, node: &CallNode<'a>) -> impl Iterator<Item = Value> {
-        let code = &self.dependent(node).results;
-        run.handed = &self.handed[node.first_handed as usize..];
-        self.start_dependent(code, node);
+    pub fn results(&mut self, run: &mut Run<'a>, call: DependentCall<'a>) -> impl Iterator<Item = Value> {
+        let code = &call.dependent.results;
+        let place = ElementPlace { behind: call.node.behind, ..ElementPlace::default() };
+        self.start_dependent(run, code, place, call);
         let ended = execute::run(&mut self.frame, code, run, self.arena);
         ended.expect("computing results of a call that is taken apart cannot fail");
         self.frame.returned(code)
@@ -247,8 +290,10 @@ pub struct Run<'a> {
     seq: Seq,
     /// That of the last one that has written.
     writer: Seq,
-    /// What the actions of its call hand over.
+    /// What the actions of its call hand over,
     handed: &'a [OnceLock<Handed>],
+    /// and where that is.
+    layout: Layout<'a>,
     buffers: Box<Buffers<'a>>,
 }
 
@@ -373,14 +418,15 @@ impl<'a> Context<'a> for Run<'a> {
     }
 
     #[inline]
-    fn give(&mut self, number: u16, value: Datum<'a>) {
-        let given = self.handed[usize::from(number)].set(value.into());
+    fn give(&mut self, number: u16, turn: u32, value: Datum<'a>) {
+        let given = self.handed[self.layout.value(number, turn)].set(value.into());
         assert!(given.is_ok(), "a step of an action runs once");
     }
 
     #[inline]
-    fn take(&mut self, number: u16) -> Datum<'a> {
-        taken(self.handed, number)
+    fn take(&mut self, number: u16, turn: u32) -> Datum<'a> {
+        let taken = self.handed[self.layout.value(number, turn)].get();
+        taken.expect("an action comes after those that it takes values from").datum()
     }
 
     fn disable(&mut self, action: u16) {
@@ -390,9 +436,4 @@ impl<'a> Context<'a> for Run<'a> {
     fn is_missing(&self, row: Row) -> bool {
         matches!(row, Row::Missing)
     }
-}
-
-#[inline]
-fn taken<'a>(handed: &'a [OnceLock<Handed>], number: u16) -> Datum<'a> {
-    handed[usize::from(number)].get().expect("an action comes after those that it takes values from").datum()
 }

@@ -88,6 +88,11 @@ impl Standing {
         if leaves && was & (DISABLED | ABORTED) == 0 { Next::Leave } else { Next::Nothing }
     }
 
+    /// It has run, and failed: its call is going to abort.
+    pub fn fail(&self) {
+        self.0.fetch_or(ABORTED, AcqRel);
+    }
+
     /// It can run, and begins to, or leaves if its call has aborted meanwhile.
     pub fn begin(&self) -> Next {
         if self.0.fetch_or(BEGUN, AcqRel) & ABORTED == 0 { Next::Run } else { Next::Leave }

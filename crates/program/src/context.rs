@@ -187,13 +187,13 @@ pub trait Context<'a> {
 
     // ---- code of record actions only ----
 
-    /// Hands a value to other actions of the call, by its number.
-    fn give(&mut self, _number: u16, _value: Datum<'a>) {
+    /// Hands a value to other actions of the call, by its number and the turn's.
+    fn give(&mut self, _number: u16, _turn: u32, _value: Datum<'a>) {
         unreachable!("only record actions hand values over")
     }
 
-    /// The value that another action has handed over.
-    fn take(&mut self, _number: u16) -> Datum<'a> {
+    /// The value that another action has handed over, by its number and the turn's.
+    fn take(&mut self, _number: u16, _turn: u32) -> Datum<'a> {
         unreachable!("only record actions take values")
     }
 

@@ -25,7 +25,7 @@
 use crate::abort;
 mod frame;
 
-pub use frame::{Frame, FrameFor, emptied};
+pub use frame::{ElementPlace, Frame, FrameFor, emptied};
 
 use crate::arguments::list_value;
 use crate::compile::Code;
@@ -346,8 +346,15 @@ fn go<'a, C: Context<'a>>(
                     jump!(target);
                 }
             }
-            Instruction::Give { value, number } => context.give(number, get!(value)),
-            Instruction::Take { to, number } => get!(to) = context.take(number),
+            Instruction::Turn { to, cursor, width } => {
+                get!(to) = Datum::Int(get!(cursor).int() / i64::from(width) - 1);
+            }
+            Instruction::Give { value, number, turn } => {
+                context.give(number, get!(turn).int() as u32, get!(value));
+            }
+            Instruction::Take { to, number, turn } => {
+                get!(to) = context.take(number, get!(turn).int() as u32);
+            }
             Instruction::Disable { action } => context.disable(action),
             Instruction::Done => break Ok(()),
         }

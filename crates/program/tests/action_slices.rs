@@ -3,7 +3,7 @@
 use fabius_program::catalog::Catalog;
 use fabius_program::compile::{compile_action_slice, compile_results};
 use fabius_program::record_action::{Dependency, DependencyKind};
-use fabius_program::slice::{ActionSlices, Indivisible, take_apart};
+use fabius_program::slice::{ActionSlices, Indivisible, TypesOnly, take_apart};
 use fabius_program::verify::load;
 
 const TABLES: &str = "
@@ -20,7 +20,7 @@ fn apart(body: &str) -> Result<ActionSlices, Indivisible> {
 fn slices(catalog: &Catalog, name: &str) -> Result<ActionSlices, Indivisible> {
     let id = catalog.find_procedure(name).expect("it is there");
     let (_, program) = catalog.procedures().find(|(of, _)| *of == id).expect("a procedure");
-    let slices = take_apart(program, catalog)?;
+    let slices = take_apart(program, catalog, &TypesOnly)?;
     for action in &slices.actions {
         compile_action_slice(program, catalog, action).expect("it is small");
     }
@@ -35,13 +35,15 @@ fn told(slices: &ActionSlices) -> Vec<String> {
         text += if action.decides { "decides " } else { "" };
         text += if action.writes { "writes " } else { "" };
         text += if action.holds { "later " } else { "" };
+        text += if action.key.list().is_some() { "turns " } else { "" };
         for Dependency { on, kind } in &action.after {
             let kind = match kind {
                 DependencyKind::Data => "data",
                 DependencyKind::Key => "key",
                 DependencyKind::Condition => "condition",
             };
-            text += &format!("{kind} {on} ");
+            let turn = if action.after_same_turn.contains(on) { "same-turn " } else { "" };
+            text += &format!("{turn}{kind} {on} ");
         }
         let counts = [("takes", action.takes()), ("gives", action.gives())];
         counts
@@ -66,9 +68,9 @@ fn transfer_is_two_actions() {
     let catalog = catalog.unwrap_or_else(|error| panic!("{error}"));
     let transfer = slices(&catalog, "transfer").expect("it is taken apart");
     assert_eq!(told(&transfer), ["decides writes later gives 1", "decides writes condition 0"]);
-    assert_eq!((transfer.deciding, transfer.handed), (vec![0, 1], 1));
+    assert_eq!((transfer.deciding, transfer.handed), (vec![0, 1], vec![0]));
     assert_eq!(told(&slices(&catalog, "deposit").expect("one action")), ["decides writes"]);
-    assert_eq!(slices(&catalog, "open_accounts").unwrap_err(), Indivisible::Loop);
+    assert_eq!(slices(&catalog, "open_accounts").unwrap_err(), Indivisible::RowsComeOrGo);
     assert_eq!(slices(&catalog, "open_account").unwrap_err(), Indivisible::RowsComeOrGo);
 }
 
@@ -108,18 +110,78 @@ fn false_branches_are_disabled() {
     assert_eq!(told_of("{ if n > 0 { t[y].b = n } else { t[z].b = n } }"), ["writes", "writes"]);
 }
 
+/// Goal: a loop over an argument is an action for each turn, which waits for the same turn of another action, or for
+/// all turns.
+#[test]
+fn loops_are_an_action_for_each_turn() {
+    assert_eq!(
+        told_of("{ for k in l { t[k].b += n } u[x].b = n }"),
+        ["decides writes later turns", "writes condition 0"]
+    );
+    assert_eq!(
+        told_of("{ for k in l { t[k].b = u[k].b } }"),
+        ["writes turns same-turn data 1 takes 1", "turns gives 1"]
+    );
+    assert_eq!(
+        told_of("{ for k in l { require t[k].b > n, \"t\" u[k].b = n } }"),
+        ["decides turns", "writes turns condition 0"]
+    );
+    assert_eq!(
+        told_of("{ var m = n for k in l { m = greatest(m, t[k].b) } u[x].b = m t[y].b += n }"),
+        ["turns gives 1", "writes data 0 condition 2 takes 1", "decides writes"]
+    );
+    // Two loops over one list are at one row in each turn.
+    assert_eq!(
+        told_of("{ for k in l { require t[k].c > 0, \"t\" } for k in l { t[k].b = n } t[x].b = n }"),
+        ["decides writes later turns", "writes condition 0"]
+    );
+    assert_eq!(
+        told_of(
+            "{ for k in l { if t[k].b > n { u[k].b = n } } if t[x].b > n { for k in l { u[k].b = 3 } } }"
+        ),
+        ["turns gives 1", "writes turns same-turn condition 0 condition 2 takes 2", "gives 1"]
+    );
+    assert_eq!(
+        told_of("{ if t[x].b > n { for k in l { u[k].b = 3 } } }"),
+        ["gives 1 disables 1", "writes turns condition 0 takes 1"]
+    );
+    assert_eq!(
+        told_of("{ for k in l { if t[k].b > n { u[k].b = n } } }"),
+        ["turns gives 1 disables 1", "writes turns same-turn condition 0 takes 1"]
+    );
+    // One row that a loop returns to is one action; lists are computed for the results.
+    assert_eq!(told_of("{ for k in l { t[x].b = least(t[x].b, k) } }"), ["writes"]);
+    assert_eq!(
+        told_of(
+            "-> (r: list of bigint) { var r: list of bigint = [] for k in l { append r (t[k].b) } return r }"
+        ),
+        ["turns gives 1"]
+    );
+}
+
 /// Goal: a program that is not taken apart says why.
 #[test]
 fn what_is_whole_says_why() {
     let reason = |body: &str| apart(body).expect_err("it is whole");
-    assert_eq!(reason("{ for k in l { t[k].b = n } }"), Indivisible::Loop);
-    assert_eq!(reason("{ var r: list of bigint = [] append r (t[x].b) }"), Indivisible::List);
+    assert_eq!(reason("{ for i in 1 to 3 { t[x].b = i } }"), Indivisible::Loop);
+    assert_eq!(reason("{ for k in l { for j in l { t[k].b = n } } }"), Indivisible::Loop);
+    assert_eq!(reason("{ var i = 0::bigint for k in l { i = n - i t[k].b = i } }"), Indivisible::Carried);
+    assert_eq!(reason("{ for k in l { t[k].b = t[x].c } }"), Indivisible::Carried);
+    assert_eq!(
+        reason("{ for k in l { require t[k].b > 0, \"t\" require u[k].b > 0, \"u\" } }"),
+        Indivisible::AlternatingChecks
+    );
+    assert_eq!(
+        reason("{ var m = n for k in l { m = greatest(m, t[k].b) } for k in l { t[k].b = m } }"),
+        Indivisible::Carried
+    );
     assert_eq!(reason("{ t[x].b = (random() * 9.0)::bigint }"), Indivisible::Random);
+    assert_eq!(reason("{ for k in l { t[k].b += n } }"), Indivisible::Held);
     assert_eq!(reason("{ delete t[x] }"), Indivisible::RowsComeOrGo);
-    assert_eq!(reason("{ u[x].b = n }"), Indivisible::Index);
+    assert_eq!(reason("{ u[x].c = n }"), Indivisible::Index);
     assert_eq!(reason("{ require n > 0, \"n\" }"), Indivisible::Nothing);
     assert_eq!(reason("{ t[t[x].b::int].b = n }"), Indivisible::UnknownKey);
-    assert_eq!(reason("{ let v = t[x].b t[x].b = t[y].b t[y].b = v }"), Indivisible::Revisited);
+    assert_eq!(reason("{ let v = t[x].b t[x].b = t[y].b t[y].b = v }"), Indivisible::Circle);
     assert_eq!(
         reason("{ require t[x].b > 0, \"x\" require t[y].b > 0, \"y\" t[x].c = t[x].c + n }"),
         Indivisible::AlternatingChecks

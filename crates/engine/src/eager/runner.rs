@@ -47,6 +47,11 @@ pub trait Runner: Send + Sync {
         self.ground().stand()
     }
 
+    /// See [`Engine::restore`].
+    fn restore(&self, state: State) {
+        self.ground().restore(state);
+    }
+
     /// Runs so many encoded calls, which have their places in the order, at their logged time; gives what has become of
     /// them, by their place among them.
     fn take_calls(&self, calls: &[u8], _count: u32, time_us: i64) -> Outcomes {
@@ -146,7 +151,7 @@ impl<R: Runner> Engine for R {
     }
 
     fn restore(&self, state: State) {
-        self.ground().restore(state);
+        Runner::restore(self, state);
     }
 
     fn take(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<Outcomes> {

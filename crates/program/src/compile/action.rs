@@ -3,12 +3,13 @@
 //! ```text
 //! Read   v3 := r0.balance      its own:     Read, and Give if others take it       another's:  Take
 //! If     v3 > 10               Disable actions that stand in the other branch only
+//! for e in list                its own:     one turn; code starts with the element       another's:  all turns
 //! ```
 
 use super::Compiler;
 use super::builder::RowRead;
-use super::instruction::Instruction;
-use crate::ir::{Step, StepId, StepKind};
+use super::instruction::{Instruction, Register};
+use crate::ir::{Block, Step, StepId, StepKind, VariableId};
 use crate::slice::outline::Part as Branch;
 use fabius_value::{Result, Value};
 
@@ -35,11 +36,12 @@ impl<'p> Compiler<'p> {
         let slice = self.slice.expect("the code of a slice has one");
         let StepKind::Read { row, columns } = &step.kind else { return };
         let known = self.presence.knows(*row);
+        let turn = self.turn_number();
         let wanted = columns.iter().filter(|(_, variable)| slice.reads.contains(&(step.id, *variable)));
         for &(column, variable) in wanted {
             if let Some(&number) = slice.takes.get(&(step.id, variable)) {
                 let to = self.builder.variable(variable);
-                self.builder.emit(Instruction::Take { to, number });
+                self.builder.emit(Instruction::Take { to, number, turn });
                 continue;
             }
             let (row, table) = self.row(*row);
@@ -52,9 +54,40 @@ impl<'p> Compiler<'p> {
             let value = self.builder.variable(variable);
             self.builder.read(read, value);
             if let Some(&number) = given {
-                self.builder.emit(Instruction::Give { value, number });
+                self.builder.emit(Instruction::Give { value, number, turn });
             }
         }
+    }
+
+    /// The number of the turn that values are handed over in.
+    fn turn_number(&mut self) -> Register {
+        self.turn.unwrap_or_else(|| self.builder.constant(&Value::BigInt(0)))
+    }
+
+    /// The one turn that a record action runs of a loop over its list; the element is where the fields of the first
+    /// such loop are used.
+    pub(super) fn own_turn(&mut self, fields: &[VariableId], body: &'p Block) -> Result<()> {
+        let fields: Vec<Register> = fields.iter().map(|field| self.builder.variable(*field)).collect();
+        if self.builder.code.loop_bounds.is_empty() {
+            self.builder.code.element = fields.into();
+            self.builder.code.turn = Some(self.builder.permanent(1));
+        } else {
+            for (at, to) in fields.into_iter().enumerate() {
+                let from = self.builder.code.element[at];
+                self.builder.emit(Instruction::Move { to, from });
+            }
+        }
+        self.note_loop_bound();
+        self.turn = self.builder.code.turn;
+        self.block(body)?;
+        self.turn = None;
+        self.note_loop_bound();
+        Ok(())
+    }
+
+    fn note_loop_bound(&mut self) {
+        let at = self.builder.code.instructions.len() as u32;
+        self.builder.code.loop_bounds.push(at);
     }
 
     /// Says which actions come to nothing in this branch.

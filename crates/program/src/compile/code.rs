@@ -29,8 +29,12 @@ pub struct Code {
     pub(crate) parameters: Vec<Parameter>,
     /// How many of them it takes to come to the last scalar that the code uses.
     pub(crate) parameters_used: usize,
-    /// Of a record action: where the fields of its element go.
+    /// Of a record action: where the fields of its element go,
     pub(crate) element: Box<[Register]>,
+    /// and the element's number, if the code uses it.
+    pub(crate) turn: Option<Register>,
+    /// Of a record action: where the loops begin and end of which it runs one turn.
+    pub(crate) loop_bounds: Vec<u32>,
     /// Registers that hold a constant throughout.
     pub(crate) constants: Constants,
     /// Conversions.
@@ -197,6 +201,12 @@ impl Code {
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Of the loops that the code runs one turn of: how many beginnings and ends come before the instruction where a
+    /// run has stopped.
+    pub fn loop_bounds_before(&self, at: u32) -> usize {
+        self.loop_bounds.partition_point(|bound| *bound <= at)
     }
 
     /// Whether a run of this code leaves the program's results in its frame.

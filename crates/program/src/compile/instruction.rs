@@ -148,10 +148,12 @@ pub enum Instruction {
     ReplayNext { row: RowSlot, target: Target },
 
     // ---- record actions ----
-    /// Hands a value to other actions of the call.
-    Give { value: Register, number: u16 },
-    /// Takes a value that another action of the call has handed over.
-    Take { to: Register, number: u16 },
+    /// The number of the element that a loop over a list is at; the list's rows have `width` values.
+    Turn { to: Register, cursor: Register, width: u16 },
+    /// Hands a value to other actions of the call, as the turn's of that number.
+    Give { value: Register, number: u16, turn: Register },
+    /// Takes a value that another action of the call has handed over in the turn of that number.
+    Take { to: Register, number: u16, turn: Register },
     /// Says that another action of the call comes to nothing.
     Disable { action: u16 },
     /// Ends the run.

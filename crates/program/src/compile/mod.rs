@@ -138,6 +138,8 @@ struct Compiler<'p> {
     locates: Vec<usize>,
     /// By row handle: registers set aside for its key.
     key_blocks: HashMap<RowId, Register>,
+    /// Of a slice's code, in a loop: the number of the turn.
+    turn: Option<Register>,
     /// In the filter of a scan that the later-phase replays: captures wait for the row to pass.
     waiting: Option<Vec<Captured>>,
 }
@@ -164,6 +166,7 @@ impl<'p> Compiler<'p> {
             keys: HashMap::new(),
             locates: presence::locates(program),
             key_blocks: HashMap::new(),
+            turn: None,
             waiting: None,
         }
     }

@@ -15,10 +15,11 @@
 //!                             end:
 //! ```
 //!
-//! A record action has no loops over lists: there is one element, or none.
+//! A record action has no loops over lists: there is one element, or none. Where it depends on others, it may run other
+//! loops.
 //!
 //! `EnterList` and `EnterRange` count turns, all there is to do for a loop whose body is left to the
-//! later-phase; which counts none, as it cannot abort.
+//! later-phase; which counts none, as it cannot abort, and nor do record actions: who runs them has counted before.
 
 use super::code::ScanPlan;
 use super::instruction::{Instruction, Register, Target, Truth};
@@ -38,6 +39,9 @@ impl<'p> Compiler<'p> {
             // There is one turn, or none.
             return if element_of == Some(list) { self.only_turn(fields, body) } else { Ok(()) };
         }
+        if self.slice.is_some_and(|slice| slice.own_loops.contains(&step.id)) {
+            return self.own_turn(fields, body);
+        }
         let list = self.builder.list(list);
         if self.counts_turns() {
             self.builder.emit(Instruction::EnterList { list, width: fields.len() as u16 });
@@ -48,12 +52,21 @@ impl<'p> Compiler<'p> {
         let cursor = self.builder.temporaries(1);
         let zero = self.builder.constant(&Value::BigInt(0));
         self.builder.emit(Instruction::Move { to: cursor, from: zero });
-        let places = fields.iter().map(|field| self.builder.variable(*field)).collect();
+        let (places, width) =
+            (fields.iter().map(|field| self.builder.variable(*field)).collect(), fields.len());
         let fields = self.builder.number(self.builder.code.list_fields.len());
         self.builder.code.list_fields.push(places);
         let (head, end) = (self.head(step), self.builder.label());
         self.builder.emit(Instruction::ListNext { list, cursor, fields, target: end });
-        self.turn(body, head, end)
+        if self.slice.is_none() {
+            return self.turn(body, head, end);
+        }
+        let to = self.builder.temporaries(1);
+        self.builder.emit(Instruction::Turn { to, cursor, width: width as u16 });
+        self.turn = Some(to);
+        self.turn(body, head, end)?;
+        self.turn = None;
+        Ok(())
     }
 
     /// The body of the loop over the list that an action's element is of: the element is where its fields are used.
@@ -87,7 +100,7 @@ impl<'p> Compiler<'p> {
     }
 
     fn counts_turns(&self) -> bool {
-        !matches!(self.part, Part::Later { .. })
+        !matches!(self.part, Part::Later { .. } | Part::Slice { .. })
     }
 
     /// Whether this part has anything to do in a loop's turns.

@@ -23,6 +23,17 @@ pub struct Frame<'a, R, S> {
 /// The frame for runs over a context.
 pub type FrameFor<'a, C> = Frame<'a, <C as Context<'a>>::Row, <C as Context<'a>>::Scan>;
 
+/// What a run of a record action is about, among the bytes of its call's arguments.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ElementPlace {
+    /// The element, if it is about one: of which list among the parameters, and where it begins.
+    pub element: Option<(u16, u32)>,
+    /// The element's number.
+    pub turn: u32,
+    /// Where the scalars behind the lists begin.
+    pub behind: u32,
+}
+
 impl<R, S> Default for Frame<'_, R, S> {
     fn default() -> Self {
         Frame {
@@ -87,9 +98,8 @@ impl<'a, R: Copy + Default, S> Frame<'a, R, S> {
         }
     }
 
-    /// Begins a run of a [record action](crate::compile::compile_action), or of a
-    /// [slice](crate::compile::compile_action_slice) that has no lists; the element begins at `element` of the list's
-    /// number among the parameters and the place among the bytes. Scalars come before lists.
+    /// Begins a run of a [record action](crate::compile::compile_action) or of a
+    /// [slice](crate::compile::compile_action_slice). Lists stand together among the parameters.
     ///
     /// # Errors
     /// As [`start`](Frame::start), if the arguments are not well-formed.
@@ -98,20 +108,30 @@ impl<'a, R: Copy + Default, S> Frame<'a, R, S> {
         &mut self,
         code: &Code,
         arguments: &'a [u8],
-        element: Option<(u16, u32)>,
+        place: ElementPlace,
         arena: &'a Bump,
     ) -> Result<()> {
-        self.prepare(code, arena);
-        let mut reader = ArgumentReader::new(arguments);
-        for parameter in &code.parameters[..code.parameters_used] {
-            let ParameterPlace::Scalar(encoded, place) = &parameter.place else { break };
-            reader.field(encoded, |datum| {
-                if let Some(register) = place {
-                    self.registers[usize::from(register.0)] = datum;
-                }
-            })?;
+        if code.list_count > 0 {
+            self.start(code, arguments, arena)?;
+        } else {
+            self.prepare(code, arena);
+            let mut reader = ArgumentReader::new(arguments);
+            for parameter in &code.parameters[..code.parameters_used] {
+                let ParameterPlace::Scalar(encoded, register) = &parameter.place else {
+                    reader = ArgumentReader::new(&arguments[place.behind as usize..]);
+                    continue;
+                };
+                reader.field(encoded, |datum| {
+                    if let Some(register) = register {
+                        self.registers[usize::from(register.0)] = datum;
+                    }
+                })?;
+            }
         }
-        let Some((list, begin)) = element else { return Ok(()) };
+        if let Some(register) = code.turn {
+            self.registers[usize::from(register.0)] = Datum::Int(place.turn.into());
+        }
+        let Some((list, begin)) = place.element else { return Ok(()) };
         let ParameterPlace::List(types, _) = &code.parameters[usize::from(list)].place else {
             unreachable!("elements are of lists");
         };
@@ -147,6 +167,11 @@ impl<'a, R: Copy + Default, S> Frame<'a, R, S> {
         for (register, bytes) in &code.constants.bytes {
             self.registers[usize::from(register.0)] = Datum::Bytes(arena.alloc_slice_copy(bytes));
         }
+    }
+
+    /// The instruction where the last run has ended or stopped.
+    pub fn stopped_at(&self) -> u32 {
+        self.at
     }
 
     /// The program's results after a run that ended well; `None` if the code does not compute them.

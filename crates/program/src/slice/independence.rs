@@ -8,20 +8,18 @@
 //! Then the program does the same for an element of a list whether or not there are others, so an action is the
 //! program run with nothing but its own element. What is read may go into results: they are another matter.
 
-use super::TypesOnly;
+use super::Assumptions;
 use super::delta::delta_shapes;
 use super::outline::{Outline, draws_random, variables};
 use super::proof::prove;
 use crate::catalog::Catalog;
-use crate::ir::{Expression, Program, StepId, StepKind, Type, VariableId};
+use crate::ir::{Expression, Program, StepId, StepKind, Type, Variable, VariableId};
 use crate::record_action::{RecordAction, record_actions};
 
 /// Whether each record action can be executed alone, in any order, if all rows that the program names are there:
 /// then nothing else makes it abort but too many elements, one loop turn each
-/// ([`LOOP_TURNS`](fabius_value::limit::LOOP_TURNS)).
-pub fn are_independent(program: &Program, catalog: &Catalog) -> bool {
-    let parameters = &program.variables[..program.parameter_count];
-    let scalars_come_first = parameters.is_sorted_by_key(|parameter| matches!(parameter.ty, Type::List(_)));
+/// ([`LOOP_TURNS`](fabius_value::limit::LOOP_TURNS)), and columns have values that are assumed.
+pub fn are_independent(program: &Program, catalog: &Catalog, assumptions: &dyn Assumptions) -> bool {
     // No index tells more rows apart than the primary key does.
     let is_alone = |action: &RecordAction| {
         let changes_rows = action.inserts || action.deletes || action.coarse;
@@ -30,13 +28,21 @@ pub fn are_independent(program: &Program, catalog: &Catalog) -> bool {
     };
     let outline = Outline::of(program);
     let is_plain = |step: &StepId| Known { outline: &outline, at: *step }.step();
-    scalars_come_first
+    lists_stand_together(program)
         && outline.order.iter().all(is_plain)
         && record_actions(program, catalog).iter().all(is_alone)
         && {
-            let proofs = prove(&outline, catalog, &delta_shapes(&outline, catalog), &TypesOnly);
+            let proofs = prove(&outline, catalog, &delta_shapes(&outline, catalog), assumptions);
             proofs.failures.is_empty()
         }
+}
+
+/// Whether no scalar stands between lists among the parameters, so that it is known where those behind the lists begin.
+pub fn lists_stand_together(program: &Program) -> bool {
+    let parameters = &program.variables[..program.parameter_count];
+    let is_list = |parameter: &Variable| matches!(parameter.ty, Type::List(_));
+    let kinds = parameters.chunk_by(|one, next| is_list(one) == is_list(next));
+    kinds.filter(|kind| is_list(&kind[0])).count() <= 1
 }
 
 /// What a step can know in one turn of its loop alone.
@@ -113,6 +119,7 @@ impl Known<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::slice::TypesOnly;
     use crate::verify;
 
     fn independent(body: &str) -> bool {
@@ -126,7 +133,7 @@ mod tests {
         );
         let catalog = verify::load(&text, "test", &Catalog::new()).expect("it verifies");
         let (_, program) = catalog.procedures().next().expect("a procedure");
-        are_independent(program, &catalog)
+        are_independent(program, &catalog, &TypesOnly)
     }
 
     /// Goal: what an element alone tells is independent; what other rows, other elements or their number tell is not.

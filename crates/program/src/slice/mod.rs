@@ -35,7 +35,9 @@
 //!   runs in its phase too.
 
 pub(crate) mod action_slice;
+mod column_bounds;
 mod conflict;
+mod deciding;
 mod delta;
 mod expression_range;
 pub(crate) mod expression_text;
@@ -49,9 +51,11 @@ pub mod operation;
 pub(crate) mod outline;
 mod proof;
 mod reliance;
+mod slicing;
 
 pub use action_slice::{ActionSlice, ActionSlices, Indivisible, take_apart};
-pub use independence::are_independent;
+pub use column_bounds::ColumnBounds;
+pub use independence::{are_independent, lists_stand_together};
 pub use interval::Interval;
 
 use crate::catalog::Catalog;

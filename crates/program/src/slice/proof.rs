@@ -55,6 +55,8 @@ pub(super) struct Failure {
 pub(super) struct Proofs {
     /// Everything that could fail, in the order of the text.
     pub failures: Vec<Failure>,
+    /// The `Require` steps whose condition may not hold, in the order of the text.
+    pub open_requires: Vec<StepId>,
     /// By step: the interval of each value an `Insert` or `Update` stores.
     pub values: Vec<Vec<Interval>>,
     /// By delta shape: the interval of its operand, and whether computing it could fail.
@@ -98,6 +100,7 @@ pub(super) fn prove(
         learning: LEARNING,
         proofs: Proofs {
             failures: Vec::new(),
+            open_requires: Vec::new(),
             values: vec![Vec::new(); steps],
             operands: vec![(Interval::EMPTY, false); shapes.len()],
             turns: vec![0; steps],
@@ -190,6 +193,13 @@ impl<'p> Prover<'p> {
         result
     }
 
+    /// Whether a condition may be false or null.
+    fn may_fail(&mut self, known: &Knowledge, condition: &Expression) -> bool {
+        let mut otherwise = known.clone();
+        self.silently(|prover| prover.assume_not_true(&mut otherwise, condition));
+        condition.ty.nullable || otherwise.reachable
+    }
+
     /// Notes that a loop over integers or a list takes at most so many turns each time it is entered.
     fn count_turns(&mut self, step: StepId, turns: u128) {
         if self.recording {
@@ -247,6 +257,9 @@ impl<'p> Prover<'p> {
             }
             StepKind::Require { condition, .. } => {
                 self.range(known, condition);
+                if self.recording && self.may_fail(known, condition) {
+                    self.proofs.open_requires.push(step.id);
+                }
                 self.assume_true(known, condition);
             }
             StepKind::If { condition, then, otherwise } => {
