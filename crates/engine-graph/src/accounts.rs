@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! move(value, ids)   from the first to the others, so it is one piece     set(value, ids)   independent actions
-//! pay(value, src, dst), choose(value, by, one, other), raise(value, ids): dependent actions
+//! pay(value, src, dst), choose(value, by, one, other), mark(value, ids): dependent actions
 //! ```
 
 use crate::construction::{Material, construct};
@@ -20,13 +20,19 @@ use std::sync::Arc;
 
 const PROGRAMS: &str = "
     table accounts { id: int, balance: bigint, primary key (id) }
-    procedure open(count: int) { for id in 0 to count - 1 { insert accounts { id: id::int, balance: 0 } } }
+    table marks { id: int, value: bigint, primary key (id) }
+    procedure open(count: int) {
+        for id in 0 to count - 1 {
+            insert accounts { id: id::int, balance: 0 }
+            insert marks { id: id::int, value: 0 }
+        }
+    }
+    procedure mark(value: bigint, ids: list of int) {
+        for id in ids { if accounts[id].balance >= value { marks[id].value = value } }
+    }
     procedure move(value: bigint, ids: list of int) {
         var change = -value
         for id in ids { accounts[id].balance += change change = value }
-    }
-    procedure raise(value: bigint, ids: list of int) {
-        for id in ids { require accounts[id].balance >= 0, \"in debt\" accounts[id].balance += value }
     }
     procedure pay(value: bigint, src: int, dst: int) {
         require accounts[src].balance >= value, \"insufficient funds\"

@@ -454,22 +454,25 @@ mod tests {
 
     /// Goal: who decides disables what comes to nothing (sections 3.3.1 and 4.2.3): the second action of a call that
     /// aborts, and that of a branch that is not taken, leave their queues without running, and what is behind them goes
-    /// on.
+    /// on; of turns, those do for which the branch is not taken.
     #[test]
     fn what_comes_to_nothing_does_not_run() {
         for partitions in 1..4 {
             // Every account has 0, and a value is 1.
-            let calls: [Named<'_>; 5] = [
+            let calls: [Named<'_>; 6] = [
                 ("pay", &[0, 7]),
                 ("choose", &[0, 7, 1]),
                 ("pay", &[7, 1]),
                 ("choose", &[7, 2, 3]),
                 ("pay", &[2, 7]),
+                // Accounts by turns, and marks: of them that of the account that has something.
+                ("mark", &[6, 7, 5]),
             ];
             let expected = [(vec![0], true), (vec![0, 1], false), (vec![0, 1], false), (vec![0, 1], false)];
             let found = run(partitions, &calls);
             assert_eq!(found[..4], expected, "{partitions} partitions");
             assert_eq!(found[4], (vec![0, 1], false), "{partitions} partitions");
+            assert_eq!(found[5], (vec![0, 1, 2, 4], false), "{partitions} partitions");
         }
     }
 }

@@ -11,7 +11,6 @@ use fabius_testing::oracle::Oracle;
 use fabius_testing::rig::Rig;
 use fabius_value::Value;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 const TABLES: &str = "
     table accounts { id: int, balance: bigint, limits: int, note: text, primary key (id) }
@@ -309,22 +308,7 @@ fn any_schedule_comes_to_the_same() {
     for seed in seeds {
         schedule::simulate(seed, move || {
             let rig = Arc::new(rig(1 + seed as usize % 4));
-            let stop = Arc::new(AtomicBool::new(false));
-            let helper = |number: usize| {
-                let (rig, stop) = (rig.clone(), stop.clone());
-                let work = move || {
-                    while !stop.load(Relaxed) {
-                        if !rig.engine.help() {
-                            schedule::give_way("help");
-                        }
-                    }
-                };
-                schedule::spawn(&format!("helper {number}"), work).expect("the system gives us a thread")
-            };
-            let helpers: Vec<_> = (0..2).map(helper).collect();
-            compare(&rig, seed, 6, 60);
-            stop.store(true, Relaxed);
-            helpers.into_iter().for_each(|helper| helper.join().expect("a panic ends the simulation"));
+            rig.helped_in_simulation(2, || compare(&rig, seed, 6, 60));
         });
     }
 }

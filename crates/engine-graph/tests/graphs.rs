@@ -8,7 +8,7 @@ use fabius_testing::rig::Rig;
 use fabius_value::{Datum, Key, Seq, Value};
 use std::iter::successors;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 const PROGRAMS: &str = "
     table accounts { id: int, balance: bigint, note: text, primary key (id) }
@@ -82,19 +82,6 @@ fn a_graph_is_executed_as_a_whole_before_the_next() {
                 push(&rig, &mut batch, name, call as i64, [call as i32 + 1, 0]);
             }
             let batch = batch.build();
-            let stop = Arc::new(AtomicBool::new(false));
-            let helper = |number: usize| {
-                let (rig, stop) = (rig.clone(), stop.clone());
-                let work = move || {
-                    while !stop.load(Relaxed) {
-                        if !rig.engine.help() {
-                            schedule::give_way("help");
-                        }
-                    }
-                };
-                schedule::spawn(&format!("helper {number}"), work).expect("the system gives us a thread")
-            };
-            let helpers: Vec<_> = (0..2).map(helper).collect();
             let looks = Arc::new(AtomicUsize::new(0));
             watch(&looks, {
                 let rig = rig.clone();
@@ -110,10 +97,10 @@ fn a_graph_is_executed_as_a_whole_before_the_next() {
                     );
                 }
             });
-            rig.run(&batch);
-            schedule::interrupt_no_more();
-            stop.store(true, Relaxed);
-            helpers.into_iter().for_each(|helper| helper.join().expect("a panic ends the simulation"));
+            rig.helped_in_simulation(2, || {
+                rig.run(&batch);
+                schedule::interrupt_no_more();
+            });
             assert_eq!(rig.foundation.promised().0 - before, CALLS);
             assert!(looks.load(Relaxed) > CALLS as usize, "somebody looked all the time");
         });

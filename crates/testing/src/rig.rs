@@ -330,6 +330,27 @@ impl Rig {
         })
     }
 
+    /// Runs `work` while `count` threads of a [simulated schedule](schedule::simulate) help the engine.
+    pub fn helped_in_simulation<R>(self: &Arc<Rig>, count: usize, work: impl FnOnce() -> R) -> R {
+        let stop = Arc::new(AtomicBool::new(false));
+        let helper = |number: usize| {
+            let (rig, stop) = (self.clone(), stop.clone());
+            let work = move || {
+                while !stop.load(Relaxed) {
+                    if !rig.engine.help() {
+                        schedule::give_way("help");
+                    }
+                }
+            };
+            schedule::spawn(&format!("helper {number}"), work).expect("the system gives us a thread")
+        };
+        let helpers: Vec<_> = (0..count).map(helper).collect();
+        let result = work();
+        stop.store(true, Relaxed);
+        helpers.into_iter().for_each(|helper| helper.join().expect("a panic ends the simulation"));
+        result
+    }
+
     /// Refuses further calls.
     pub fn close(&self) {
         self.engine.close(Error::new(fabius_value::SqlState::SHUTDOWN, "the test is over"));

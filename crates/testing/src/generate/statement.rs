@@ -17,7 +17,10 @@ pub(super) fn procedure(random: Random, catalog: &Catalog, is_brief: bool) -> St
     let mut writer = Writer { is_brief, ..Writer::new(random, catalog) };
     let parameters = writer.parameters();
     let results = if writer.is_brief {
-        (0..1 + writer.random.index(2)).for_each(|_| writer.overwrite());
+        (0..1 + writer.random.index(2)).for_each(|_| match writer.random.chance(1, 2) {
+            true => writer.overwrite_each(),
+            false => writer.overwrite(),
+        });
         String::new()
     } else {
         (0..1 + writer.random.index(STATEMENTS)).for_each(|_| writer.statement());
@@ -190,6 +193,46 @@ impl<'c> Writer<'c> {
         }
         self.scope = scope;
         self.close(true);
+    }
+
+    /// Writes to the rows that the elements of an argument name: calls that do are taken apart, turn by turn.
+    fn overwrite_each(&mut self) {
+        let lists = self.scope.lists.clone();
+        let Some(list) = self.pick(&lists) else { return self.overwrite() };
+        let scope = self.scope.clone();
+        self.scope.scalars.iter_mut().for_each(|scalar| scalar.key &= scalar.kind != Kind::Integer);
+        self.open_list(&list);
+        self.is_brief = false;
+        for _ in 0..1 + self.random.index(2) {
+            if self.random.chance(1, 4) {
+                self.require();
+            }
+            let table = self.any_table();
+            let row = self.row_by_key(table);
+            let asks = self.random.chance(1, 2);
+            if asks {
+                self.line(&format!("if exists {row} {{"));
+                self.depth += 1;
+            }
+            self.scope.rows.push((row.clone(), table));
+            self.assign_column_of(table, &row);
+            self.close(asks);
+        }
+        self.is_brief = true;
+        self.scope = scope;
+        self.close(true);
+    }
+
+    /// Opens a loop over a list, with its element in scope.
+    fn open_list(&mut self, list: &List) {
+        let name = self.name("e");
+        self.line(&format!("for {name} in {} {{", list.name));
+        self.depth += 1;
+        for (field, kind, nullable) in &list.fields {
+            let name = if field.is_empty() { name.clone() } else { format!("{name}.{field}") };
+            let key = *kind == Kind::Integer;
+            self.scope.scalars.push(Scalar { name, kind: *kind, nullable: *nullable, mutable: false, key });
+        }
     }
 
     fn declare(&mut self) {
@@ -465,14 +508,9 @@ impl<'c> Writer<'c> {
     fn for_list(&mut self) {
         let lists = self.scope.lists.clone();
         let Some(list) = self.pick(&lists) else { return self.for_range() };
-        let name = self.name("e");
-        self.line(&format!("for {name} in {} {{", list.name));
         let scope = self.scope.clone();
-        for (field, kind, nullable) in &list.fields {
-            let name = if field.is_empty() { name.clone() } else { format!("{name}.{field}") };
-            let key = *kind == Kind::Integer;
-            self.scope.scalars.push(Scalar { name, kind: *kind, nullable: *nullable, mutable: false, key });
-        }
+        self.open_list(&list);
+        self.depth -= 1;
         self.iterated.push(list.name);
         let statements = 1 + self.random.index(2);
         self.block(statements);
