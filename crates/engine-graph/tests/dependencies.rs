@@ -26,7 +26,7 @@ const TABLES: &str = "
 ";
 
 /// Programs of two accounts, a price, and lists of accounts and prices, each taken apart, but for the last ones.
-const PROGRAMS: [(&str, &str); 28] = [
+const PROGRAMS: [(&str, &str); 29] = [
     (
         "transfer",
         "-> bigint {
@@ -126,6 +126,14 @@ const PROGRAMS: [(&str, &str); 28] = [
             for e in l { highest = greatest(highest, accounts[e.k].balance) }
             prices[p].price = highest
             return highest
+        }",
+    ),
+    (
+        "spread",
+        "{
+            var highest: bigint = n
+            for e in l { highest = greatest(highest, accounts[e.k].balance) }
+            for k in m { prices[k].price = highest }
         }",
     ),
     (
