@@ -22,7 +22,6 @@ use fabius_storage::{Record, Table, chain, index::prefetch};
 use fabius_value::{Key, limit};
 use hashbrown::hash_table::Entry;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, OnceLock};
 
 /// Calls whose keys are computed before the first of them is appended.
@@ -208,19 +207,7 @@ impl<'a> Construction<'_, 'a> {
                 layouts.truncate(first_layout as usize);
             }
         }
-        calls.push(CallNode {
-            stamped,
-            first_action: 0,
-            kind,
-            home: 0,
-            waits: AtomicU32::new(0),
-            first_standing: 0,
-            first_handed: 0,
-            first_layout,
-            first_turns: 0,
-            behind,
-            is_answered: AtomicBool::new(false),
-        });
+        calls.push(CallNode { first_layout, behind, ..CallNode::new(stamped, kind) });
     }
 
     /// Appends an action to its record's queue.

@@ -82,6 +82,25 @@ pub struct CallNode<'a> {
     pub is_answered: AtomicBool,
 }
 
+impl<'a> CallNode<'a> {
+    /// A call that has no actions yet.
+    pub fn new(stamped: Stamped<'a>, kind: Kind) -> CallNode<'a> {
+        CallNode {
+            stamped,
+            first_action: 0,
+            kind,
+            home: 0,
+            waits: AtomicU32::new(0),
+            first_standing: 0,
+            first_handed: 0,
+            first_layout: 0,
+            first_turns: 0,
+            behind: 0,
+            is_answered: AtomicBool::new(false),
+        }
+    }
+}
+
 /// A vertex: a call's turn at a queue.
 pub struct Action {
     /// The call.
