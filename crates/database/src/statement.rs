@@ -6,13 +6,14 @@
 //! ([`unnamed`](crate::unnamed)).
 
 use crate::Database;
-use crate::session::conventional::{Accesses, Guard};
+use crate::session::conventional::grain::Accesses;
+use crate::session::conventional::waiting::{Guard, Waiter};
 use crate::session::recall::{Recall, room};
 use crate::session::recent::Recent;
 use crate::session::requirement::Footing;
 use crate::session::transaction_options::TransactionOptions;
 use crate::session::wait::{Wait, waited_too_long};
-use crate::session::wound_wait::Owner;
+use crate::session::wound_wait::{Age, Owner};
 use crate::statement_id::StatementId;
 use crate::unnamed::Use;
 use fabius_engine::{Batch, BatchBuilder, Definitions, Procedure, entry};
@@ -353,7 +354,10 @@ impl Database {
         arguments: &[u8],
         key: Option<&[u8]>,
     ) -> Result<Outcome> {
-        let locks = self.lock_for_call(caller, procedure, arguments).await?;
+        let locks = match caller.is_conventional || caller.footing.is_anywhere() {
+            true => None,
+            false => self.lock_for_call(caller.waiter(), procedure, arguments).await?,
+        };
         let mut builder = BatchBuilder::with_capacity(arguments.len() + 64);
         let wants_result = !procedure.program.results.is_empty();
         builder.push(procedure.id, arguments, key, wants_result)?;
@@ -461,6 +465,12 @@ pub(crate) struct Caller<'c> {
 }
 
 impl<'c> Caller<'c> {
+    /// How it waits for the locks of conventional transactions.
+    fn waiter(&self) -> Waiter<'_> {
+        let age = self.owner.as_ref().map(|owner| Age(owner.age));
+        Waiter { label: self.label, age, timeout: self.lock_timeout }
+    }
+
     /// Who has these settings.
     pub(crate) fn of(options: &'c TransactionOptions) -> Caller<'c> {
         let TransactionOptions { label, lock_timeout, recall, footing, .. } = options;

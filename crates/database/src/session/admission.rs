@@ -17,6 +17,7 @@
 
 use super::condition_lock::{Holder, RowKey};
 use super::hold::Hold;
+use super::lock::Lock;
 use super::observation::Observation;
 use super::queue::Queue;
 use super::recall::Recall;
@@ -64,17 +65,6 @@ pub(super) struct Gate {
 struct Held {
     trial: Trial,
     wait: Wait,
-}
-
-/// Someone who holds locks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lock {
-    /// Who: the label of its transaction.
-    pub holder: String,
-    /// The tables of which it has locked something.
-    pub tables: Vec<TableId>,
-    /// How many statements it has locked the answers of, or in a conventional transaction how many rows and ranges.
-    pub statements: usize,
 }
 
 impl Admission {

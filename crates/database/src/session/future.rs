@@ -85,7 +85,8 @@
 //!
 //! What is asked runs the part of it that the answer depends on, and no more.
 
-use super::conventional::{Grain, Locking};
+use super::conventional::Locking;
+use super::conventional::grain::Grain;
 use super::expression::{FutureValue, Node};
 use super::future_program::{self, Made, Step};
 use super::hold::Hold;

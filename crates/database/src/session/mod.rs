@@ -34,7 +34,7 @@
 //! | [`condition_lock`] | a statement with its answer, which others leave as it is |
 //! | [`allowance`] | how many bytes a session may hold |
 //! | [`admission`] | who may write past the locks of others |
-//! | [`wait`] | someone who waits, and for whom |
+//! | [`lock`], [`wait`] | someone who holds locks; someone who waits, and for whom |
 //! | [`wound_wait`] | who gives way to whom |
 //! | `request`, `queue` | asking for a lock; who waits for one, by age |
 //! | [`conflict`] | why a transaction could not be committed |
@@ -56,6 +56,7 @@ pub mod expression;
 pub mod future;
 mod future_program;
 pub mod hold;
+pub mod lock;
 mod noted;
 pub mod observation;
 mod queue;

@@ -1,7 +1,7 @@
 //! The settings of a transaction.
 
 use super::allowance::Allowance;
-use super::conventional::Grain;
+use super::conventional::grain::Grain;
 use super::recall::Recall;
 use super::requirement::Footing;
 use super::wound_wait::Age;

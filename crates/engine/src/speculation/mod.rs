@@ -166,7 +166,7 @@ pub fn has_changed(
         if newer.is_tombstone() || newer.columns().intersects(columns) {
             return true;
         }
-        // SAFETY: as above.
+        // SAFETY: the epoch is pinned; the snapshots keep what is between their seqs.
         version = unsafe { newer.next().as_ref() };
     }
     false

@@ -13,7 +13,7 @@
 //! and waits comes first. An owner keeps its locks until it has ended, or is wounded.
 
 use super::grain::Access;
-use crate::session::admission::Lock;
+use crate::session::lock::Lock;
 use crate::session::wait::Wait;
 use crate::session::wound_wait::Owner;
 use fabius_engine::speculation::{KeyBytes, KeyRange};

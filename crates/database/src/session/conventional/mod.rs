@@ -1,7 +1,7 @@
 //! Conventional transactions, to compare with: they see reads and writes, and no conditions or expressions.
 //!
 //! What a database without conditions can know is which objects a statement has looked at and which it has written:
-//! rows, or columns of rows ([`Grain`]). Whoever has looked at an object depends on all of it:
+//! rows, or columns of rows ([`grain`]). Whoever has looked at an object depends on all of it:
 //!
 //! ```text
 //! update stock set quantity = quantity - 1 where item = 5
@@ -20,29 +20,23 @@
 //! nobody sees what is not so. A call by others waits for the locks of conventional transactions, as a transaction of
 //! one statement would.
 
-mod grain;
+pub mod grain;
 pub(crate) mod lock_table;
-
-pub use grain::Grain;
-pub(crate) use grain::{Access, Accesses};
+pub(crate) mod waiting;
 
 use super::hold::Hold;
 use super::observation::Observation;
-use super::row_name::row_name;
 use super::transaction::{Run, Transaction};
-use super::wait::{Wait, waited_too_long};
-use super::wound_wait::{Age, Owner};
+use super::wound_wait::Owner;
 use crate::Database;
-use crate::statement::Caller;
-use fabius_engine::speculation::{Footprint, KeyBytes, Overlay, has_changed};
-use fabius_engine::{Procedure, Room};
+use fabius_engine::speculation::{Footprint, KeyBytes, has_changed};
 use fabius_value::{ColumnMask, Result, Seq, TableId, Value};
+use grain::Grain;
 use lock_table::{Answer, Target, Wanted, Wish};
 use std::collections::BTreeSet;
-use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::{Poll, Waker};
-use std::time::{Duration, Instant};
+use std::task::Waker;
+use std::time::Instant;
 
 impl Transaction {
     /// What is one object to it, if it takes locks on objects. The past does not change.
@@ -172,118 +166,6 @@ impl Database {
                 has_changed(self.foundation(), (seen, now.seq()), (*table, key), columns)
             })
     }
-
-    /// Locks an object, waiting for those who are in the way.
-    ///
-    /// # Errors
-    /// `40001` if the owner has to give way itself; `55P03` if it would have to wait for too long.
-    pub(super) async fn lock(
-        &self,
-        owner: &Arc<Owner>,
-        wanted: &Wanted,
-        timeout: Option<Duration>,
-    ) -> Result<()> {
-        let table = &self.sessions().lock_table;
-        let since = Instant::now();
-        let deadline = timeout.map(|timeout| since + timeout);
-        let mut place: Option<Place<'_>> = None;
-        poll_fn(|context| {
-            let wish = Wish { waker: context.waker(), since, waits: timeout != Some(Duration::ZERO) };
-            match table.ask(owner, wanted, |target| self.target_name(target), wish) {
-                Ok(Answer::Granted) => Poll::Ready(Ok(())),
-                Ok(Answer::Blocked(holder)) => {
-                    place.get_or_insert_with(|| Place {
-                        database: self,
-                        owner,
-                        table: wanted.target.table(),
-                    });
-                    let Some(deadline) = deadline else { return Poll::Pending };
-                    if Instant::now() >= deadline {
-                        let wait = Wait {
-                            waiting: owner.label.clone(),
-                            holder: holder.label.clone(),
-                            table: wanted.target.table(),
-                            row: self.target_name(&wanted.target),
-                            writes: false,
-                            since,
-                        };
-                        return Poll::Ready(Err(waited_too_long(&wait)));
-                    }
-                    self.sessions().alarm.at(deadline, context.waker().clone());
-                    Poll::Pending
-                }
-                Err(error) => Poll::Ready(Err(error)),
-            }
-        })
-        .await
-    }
-
-    pub(super) fn target_name(&self, target: &Target) -> String {
-        let definitions = self.definitions();
-        match target {
-            Target::Row(table, key) => row_name(&definitions, &(*table, key.clone())),
-            Target::Range(range) => definitions.table(range.table).schema().name.clone(),
-        }
-    }
-
-    /// Locks the rows that a call is going to write.
-    ///
-    /// # Errors
-    /// `40001` if the owner has to give way itself; `55P03` if it would have to wait for too long.
-    pub(super) async fn lock_written(
-        &self,
-        owner: &Arc<Owner>,
-        procedure: &Procedure,
-        arguments: &[u8],
-        timeout: Option<Duration>,
-    ) -> Result<()> {
-        let mut locked: BTreeSet<(TableId, KeyBytes)> = BTreeSet::new();
-        loop {
-            let next = {
-                let snapshot = self.foundation().begin_snapshot();
-                let mut overlay = Overlay::default();
-                let begin = overlay.mark();
-                let (engine, room) = (self.engine(), Room::unbounded());
-                // A call that aborts writes nothing.
-                let _ = engine.speculate(snapshot.seq(), procedure, arguments, &mut overlay, room);
-                let mut written = overlay.written_since(begin).map(|(table, key)| (table, key.clone()));
-                written.find(|row| !locked.contains(row))
-            };
-            let Some((table, key)) = next else { return Ok(()) };
-            let wanted = Wanted { target: Target::Row(table, key.clone()), access: Access::EXCLUSIVE };
-            self.lock(owner, &wanted, timeout).await?;
-            locked.insert((table, key));
-        }
-    }
-
-    /// Locks what a call is going to write, for one that is not a conventional transaction's, until the guard is
-    /// dropped. Costs one load as long as no conventional transaction holds locks.
-    ///
-    /// # Errors
-    /// `55P03` if it would have to wait for too long.
-    pub(crate) async fn lock_for_call(
-        &self,
-        caller: &Caller<'_>,
-        procedure: &Procedure,
-        arguments: &[u8],
-    ) -> Result<Option<Guard<'_>>> {
-        if self.sessions().lock_table.is_free() || caller.is_conventional || caller.footing.is_anywhere() {
-            return Ok(None);
-        }
-        let mut age = caller.owner.as_ref().map(|owner| Age(owner.age));
-        loop {
-            let owner = self.sessions().admission.owner(caller.label, age);
-            age = Some(Age(owner.age));
-            let guard = Guard { database: self, owner };
-            let granted = self.lock_written(&guard.owner, procedure, arguments, caller.lock_timeout).await;
-            match granted {
-                Ok(()) => return Ok(Some(guard)),
-                // It has given way, and does not tell anybody: nothing was shown.
-                Err(_) if guard.owner.wounded().is_some() => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
 }
 
 /// What has become of the locks on what was looked at.
@@ -294,36 +176,4 @@ pub(super) enum Locking {
     Late,
     /// Someone has this one.
     Blocked(Wanted),
-}
-
-/// A place among those who wait, which is given up when this is dropped.
-struct Place<'d> {
-    database: &'d Database,
-    owner: &'d Arc<Owner>,
-    table: TableId,
-}
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        self.database.sessions().lock_table.leave(self.owner, self.table);
-    }
-}
-
-/// The locks of a call, which are given up when this is dropped.
-pub(crate) struct Guard<'d> {
-    database: &'d Database,
-    owner: Arc<Owner>,
-}
-
-impl Guard<'_> {
-    /// How old the call is wherever it has to wait.
-    pub(crate) fn age(&self) -> Age {
-        Age(self.owner.age)
-    }
-}
-
-impl Drop for Guard<'_> {
-    fn drop(&mut self) {
-        self.database.sessions().lock_table.release(&self.owner);
-    }
 }
