@@ -111,6 +111,12 @@ pub const COMMON: &[Setting] = &[
         domain: Domain::Integer(1, 60_000_000),
         help: "graph: microseconds that a batch of calls may take before batches become smaller",
     },
+    Setting {
+        name: "engine_batch",
+        default: "4096",
+        domain: Domain::Integer(1, 65_536),
+        help: "graph: calls that the engine takes as one batch, at most",
+    },
 ];
 
 impl Domain {
@@ -264,7 +270,7 @@ mod tests {
             told(&mut settings, "shore=1"),
             "workload demo has no setting \"shore\"; hint: its settings are share, batch, seed, in_flight, \
              engine_partitions, waiting, chain_bound, idle, backlog, memory_mb, lock_manager, delay_us, phase_ms, \
-             batch_latency_us"
+             batch_latency_us, engine_batch"
         );
         assert_eq!(told(&mut settings, "idle=maybe"), "idle=maybe is not allowed; hint: idle is on or off");
     }

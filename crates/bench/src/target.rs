@@ -77,13 +77,17 @@ impl Target {
         operations.iter().map(|operation| self.database.procedure(operation.procedure)).collect()
     }
 
-    /// Puts those settings in force that may change while the engine lives: the lazy and the split engine's.
+    /// Puts those settings in force that may change while the engine lives: those of the lazy, the split and the graph
+    /// engine.
     pub fn apply(&self, settings: &Settings) {
         if let Some(split) = self.database.split() {
             split.protocol().set_phase_ms_max(split_policy(settings).phase_ms_max);
         }
         if let Some(lazy) = self.database.lazy() {
             lazy.set_policy(policy(settings));
+        }
+        if let Some(graph) = self.database.graph() {
+            graph.set_batch_calls_max(graph_settings(settings).batch_calls_max);
         }
     }
 
@@ -177,7 +181,11 @@ pub fn locking_policy(settings: &Settings) -> LockingPolicy {
 
 /// The graph engine's settings that the common ones ask for.
 fn graph_settings(settings: &Settings) -> GraphSettings {
-    GraphSettings { latency_target_us: settings.integer("batch_latency_us"), ..GraphSettings::default() }
+    GraphSettings {
+        latency_target_us: settings.integer("batch_latency_us"),
+        batch_calls_max: settings.integer("engine_batch") as u32,
+        ..GraphSettings::default()
+    }
 }
 
 /// How the partitioned engine waits, by the common settings.

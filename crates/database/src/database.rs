@@ -17,6 +17,7 @@ use fabius_engine::entry;
 use fabius_engine::foundation::log_error;
 use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Room, Standpoint};
 
+use fabius_engine_graph::GraphEngine;
 use fabius_engine_lazy::LazyEngine;
 use fabius_engine_partitioned::{PartitionedEngine, Policy as Partitioning, Scheme};
 use fabius_engine_split::SplitEngine;
@@ -47,6 +48,7 @@ pub struct Database {
     pub(crate) agreed: Option<Arc<AgreedEngine>>,
     lazy: Option<Arc<LazyEngine>>,
     split: Option<Arc<SplitEngine>>,
+    graph: Option<Arc<GraphEngine>>,
     signal: Arc<Signal>,
     stop: Arc<AtomicBool>,
     workers: Vec<JoinHandle<()>>,
@@ -253,14 +255,14 @@ impl Database {
     }
 
     pub(crate) fn start(foundation: Arc<Foundation>, options: Options) -> Database {
-        let (mut lazy, mut split) = (None, None);
+        let (mut lazy, mut split, mut graph) = (None, None, None);
         let engine: Arc<dyn Engine> = match options.engine {
             EngineKind::Lazy => {
                 lazy.insert(Arc::new(LazyEngine::new(foundation.clone(), options.policy))).clone()
             }
             EngineKind::TwoPhaseLocking => Arc::new(fabius_engine_2pl::new(foundation.clone())),
             EngineKind::Graph => {
-                Arc::new(fabius_engine_graph::GraphEngine::new(foundation.clone(), options.graph))
+                graph.insert(Arc::new(GraphEngine::new(foundation.clone(), options.graph))).clone()
             }
             EngineKind::Optimistic => Arc::new(fabius_engine_occ::new(foundation.clone())),
             EngineKind::Split => {
@@ -279,6 +281,7 @@ impl Database {
             agreed: None,
             lazy,
             split,
+            graph,
             signal: Arc::default(),
             stop: Arc::default(),
             workers: Vec::new(),
@@ -356,6 +359,11 @@ impl Database {
     /// The splitting engine, if that is the one: for the length of its phases.
     pub fn split(&self) -> Option<&SplitEngine> {
         self.split.as_deref()
+    }
+
+    /// The graph engine, if that is the one: for the size of its batches.
+    pub fn graph(&self) -> Option<&GraphEngine> {
+        self.graph.as_deref()
     }
 
     /// The definitions in force.

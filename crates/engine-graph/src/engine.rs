@@ -22,6 +22,8 @@ pub struct Settings {
     pub partitions: Option<usize>,
     /// Threads that work on a batch, at most.
     pub workers_max: usize,
+    /// Calls of a batch, at most.
+    pub batch_calls_max: u32,
     /// How long a batch should take, at most, in microseconds: while batches take longer, they become smaller, down to
     /// [`BatchSize::CALLS_MIN`].
     pub latency_target_us: u64,
@@ -30,7 +32,12 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Settings {
         let cores = std::thread::available_parallelism().map_or(1, |count| count.get());
-        Settings { partitions: None, workers_max: cores, latency_target_us: 10_000 }
+        Settings {
+            partitions: None,
+            workers_max: cores,
+            batch_calls_max: BatchSize::CALLS_MAX,
+            latency_target_us: 10_000,
+        }
     }
 }
 
@@ -44,7 +51,7 @@ pub struct GraphEngine {
 impl GraphEngine {
     /// An engine with the foundation's definitions.
     pub fn new(foundation: Arc<Foundation>, settings: Settings) -> GraphEngine {
-        let size = BatchSize::new(settings.latency_target_us);
+        let size = BatchSize::new(settings.batch_calls_max, settings.latency_target_us);
         GraphEngine {
             means: Means {
                 ground: Ground::new(foundation),
@@ -55,6 +62,11 @@ impl GraphEngine {
             },
             initiator: Mutex::new(Initiator::new(size, settings.workers_max)),
         }
+    }
+
+    /// Sets how many calls a batch takes at the most; the batch in progress ends first.
+    pub fn set_batch_calls_max(&self, calls: u32) {
+        self.initiator.lock().set_batch_calls_max(calls);
     }
 
     /// Leads a batch, if calls wait and nobody else leads; whether it did.

@@ -74,6 +74,11 @@ impl Initiator {
         }
     }
 
+    /// Sets how many calls a batch takes at the most.
+    pub fn set_batch_calls_max(&mut self, calls: u32) {
+        self.size.set_calls_max(calls);
+    }
+
     /// Goes on behind a checkpoint.
     pub fn restore(&mut self, state: &State) {
         self.decompositions.begin(&state.definitions.catalog, &state.ranges);
