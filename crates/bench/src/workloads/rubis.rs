@@ -1,7 +1,13 @@
 //! `rubis`: the auction house RUBiS, its bidding mix (Doppel's application benchmark).
 //!
 //! Seven tables and seventeen transactions; 85 % of the calls only read. The share of each transaction stands in
-//! [`MIX`]. Bids are uniform over the auctions, or half of them go to one.
+//! [`MIX`]. Bids are uniform over the auctions, half of them go to one, or auctions have Zipfian popularity. Doppel's
+//! two workloads are:
+//!
+//! | workload | bids of all calls | auction of a bid | settings |
+//! |---|---|---|---|
+//! | RUBiS-B | as in the bidding mix | any | none |
+//! | RUBiS-C | half, the others in proportion | Zipfian, alpha 1.8 | `bids=zipfian bid_share=0.5` |
 
 use super::integer;
 use crate::loader::Loader;
@@ -9,10 +15,12 @@ use crate::operation::{Mode, Operation};
 use crate::settings::{Domain, Setting};
 use crate::target::Target;
 use crate::workload::{Client, ClientPlace, Verdict, Workload, WorkloadKind};
+use crate::zipf::Zipf;
 use fabius::Result;
 use fabius_env::Random;
 use fabius_program::arguments::ArgumentWriter;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// As `fabius bench list` shows it.
 pub const KIND: WorkloadKind = WorkloadKind {
@@ -22,8 +30,14 @@ pub const KIND: WorkloadKind = WorkloadKind {
         Setting {
             name: "bids",
             default: "uniform",
-            domain: Domain::Choice(&["uniform", "skewed"]),
-            help: "skewed: a share of the bids, top_share, goes to one auction",
+            domain: Domain::Choice(&["uniform", "skewed", "zipfian"]),
+            help: "skewed: a share of the bids, top_share, goes to one auction; zipfian: by theta",
+        },
+        Setting {
+            name: "theta",
+            default: "1.8",
+            domain: Domain::Number(0.0, 2.0),
+            help: "if bids are zipfian: skew of the auctions' popularity",
         },
         Setting {
             name: "top_share",
@@ -44,12 +58,15 @@ pub const KIND: WorkloadKind = WorkloadKind {
     build: |settings| {
         let is_skewed = settings.text("bids") == "skewed";
         let top_share = if is_skewed { settings.number("top_share").unwrap_or_default() } else { 0.0 };
+        let items = settings.integer("items");
+        let theta = settings.number("theta").unwrap_or_default();
         Box::new(Rubis {
             seed: settings.integer("seed"),
             top_below: super::below(top_share),
+            zipf: (settings.text("bids") == "zipfian").then(|| Arc::new(Zipf::new(items, theta))),
             bid_share: settings.number("bid_share"),
             users: settings.integer("users"),
-            items: settings.integer("items"),
+            items,
             reading: if settings.text("read_as") == "call" { 0 } else { READS },
         })
     },
@@ -107,6 +124,8 @@ const OPERATIONS: [Operation; MIX.len() + READS] = {
 struct Rubis {
     seed: u64,
     top_below: u64,
+    /// Popularity of auctions among bids, unless all are alike but one.
+    zipf: Option<Arc<Zipf>>,
     bid_share: Option<f64>,
     users: u64,
     items: u64,
@@ -136,6 +155,7 @@ impl Workload for Rubis {
         Box::new(RubisClient {
             random: super::random_for(self.seed, place),
             top_below: self.top_below,
+            zipf: self.zipf.clone(),
             bid_below: self.bid_share.map(super::below),
             users: self.users,
             items: self.items,
@@ -209,6 +229,7 @@ impl Workload for Rubis {
 struct RubisClient {
     random: Random,
     top_below: u64,
+    zipf: Option<Arc<Zipf>>,
     bid_below: Option<u64>,
     users: u64,
     items: u64,
@@ -239,6 +260,15 @@ impl RubisClient {
     }
 }
 
+/// The auction of a bid: by popularity, or the first with the share behind `top_below`, else `any`.
+fn auction(zipf: Option<&Zipf>, top_below: u64, any: i64, random: &mut Random) -> i64 {
+    match zipf {
+        Some(zipf) => zipf.draw(random) as i64,
+        None if super::happens(top_below, random) => 0,
+        None => any,
+    }
+}
+
 impl Client for RubisClient {
     fn next(&mut self, arguments: &mut Vec<u8>) -> usize {
         let at = self.draw();
@@ -255,7 +285,7 @@ impl Client for RubisClient {
         }
         match MIX[at].0 {
             "store_bid" => {
-                let item = if super::happens(self.top_below, random) { 0 } else { item };
+                let item = auction(self.zipf.as_deref(), self.top_below, item, random);
                 writer.int(item).int(user).int(1 + random.below(AMOUNT_MAX) as i64)
             }
             "store_buy_now" => writer.int(item).int(user).int(1),
@@ -290,5 +320,31 @@ mod tests {
         assert_eq!(writes.iter().map(|(_, share)| share).sum::<u64>(), 150);
         assert_eq!(OPERATIONS[MIX.len()].procedure, "browse_categories");
         assert_eq!(OPERATIONS[MIX.len() + READS - 1].procedure, "about_me");
+    }
+
+    /// Goal: of RUBiS-C's calls half are bids, the others are in proportion, and the most popular auction has its
+    /// Zipfian share of bids.
+    #[test]
+    fn half_of_rubis_c_are_bids() {
+        let settings = KIND.defaults().with(&[("bids", &"zipfian"), ("bid_share", &0.5)]);
+        let mut client = (KIND.build)(&settings).client(ClientPlace { number: 0, count: 1, run: 0 });
+        let (mut calls, mut arguments) = ([0u32; MIX.len()], Vec::new());
+        for _ in 0..100_000 {
+            arguments.clear();
+            calls[client.next(&mut arguments)] += 1;
+        }
+        for (at, (name, share)) in MIX.iter().enumerate() {
+            let expected = if at == STORE_BID { 50_000.0 } else { 50_000.0 * *share as f64 / 920.0 };
+            let found = f64::from(calls[at]);
+            assert!((found - expected).abs() < 5.0 * expected.sqrt(), "{name}: {found}, not {expected}");
+        }
+        let (zipf, mut random) = (Zipf::new(33_000, 1.8), Random::seeded(1));
+        let popular = (0..100_000).filter(|_| auction(Some(&zipf), 0, 7, &mut random) == 0).count();
+        assert!(
+            (52_000..55_000).contains(&popular),
+            "{popular} of 100,000 bids are on the most popular auction"
+        );
+        assert_eq!(auction(None, 0, 7, &mut random), 7, "any");
+        assert_eq!(auction(None, u64::MAX, 7, &mut random), 0, "the one that all bids go to");
     }
 }
