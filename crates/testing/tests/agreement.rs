@@ -7,7 +7,7 @@
 use fabius_env::Random;
 use fabius_program::arguments;
 use fabius_program::catalog::Catalog;
-use fabius_program::compile::{Code, compile_later, compile_now, compile_whole};
+use fabius_program::compile::{Code, compile_effects, compile_later, compile_now, compile_whole};
 use fabius_program::ir::{Program, Type, VariableId};
 use fabius_program::slice::{Assumptions, ColumnPhase, Interval, Phases, TypesOnly, slice};
 use fabius_testing::generate;
@@ -94,6 +94,34 @@ fn compiled_code_agrees_with_the_interpreter() {
     }
     let percent = 100 * aborts / calls;
     assert!(calls < 1000 || (10..=30).contains(&percent), "{aborts} of {calls} calls abort");
+}
+
+/// Goal: without results a program aborts as with them, and leaves the same rows; it reads no more, and often less.
+#[test]
+fn programs_without_results_have_the_same_effects() {
+    let (mut shorter, mut all) = (0, 0);
+    for seed in seeds() {
+        let scene = Scene::new(seed);
+        let compiled = scene.programs.iter().map(|program| {
+            let whole = compile_whole(program, &scene.catalog).unwrap();
+            (whole, compile_effects(program, &scene.catalog).unwrap())
+        });
+        let codes: Vec<(Code, Code)> = compiled.collect();
+        let (mut with, mut without) = (scene.memory.clone(), scene.memory.clone());
+        for (at, (program, bytes)) in scene.calls.iter().enumerate() {
+            let (whole, effects) = &codes[*program];
+            let seq = at as u64 + 2;
+            let run = |code: &Code, memory: &mut Memory| {
+                run_code(code, memory, &mut Call::new(seq), Phase::Whole, bytes, never).map(drop)
+            };
+            let told = || format!("seed {seed}, {}\nwhole\n{whole}\neffects\n{effects}", scene.describe(at));
+            assert_eq!(run(whole, &mut with), run(effects, &mut without), "{}", told());
+            assert_eq!(with.dump(), without.dump(), "{}", told());
+            shorter += usize::from(effects.to_string().lines().count() < whole.to_string().lines().count());
+            all += 1;
+        }
+    }
+    assert!(all < 1000 || shorter > all / 10, "{shorter} of {all} calls run less without results");
 }
 
 /// A program in its parts.

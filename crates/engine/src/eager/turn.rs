@@ -272,7 +272,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             Err(gone) => return Some(Err(gone)),
         };
         for _ in 0..REHEARSALS_MAX {
-            let ended = self.execute(called, None);
+            let ended = self.execute(called, call.wants_result, None);
             self.give_up(self.shared.sequencer.issued());
             match ended {
                 Ok(result) => return Some(result),
@@ -439,7 +439,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             return Ok(Ok(self.look_back(procedure, call, place)));
         }
         let result = match called {
-            Ok(called) => self.execute(called, known)?,
+            Ok(called) => self.execute(called, call.wants_result, known)?,
             Err(error) => Err(error),
         };
         let has_place = self.order != Order::Now || call.key.is_some() || !only_reads;
@@ -522,7 +522,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         let seq = self.shared.foundation.promised();
         let definitions = &self.schema.definitions;
         let mut context = SnapshotContext::new(definitions, self.guard, seq, self.time_us);
-        let code = &procedure.whole;
+        let code = procedure.code(call.wants_result, &definitions.catalog);
         let arguments = self.place.clone().map_err(Stop::Abort);
         let ended = arguments.and_then(|arguments| {
             self.snapshot_frame.begin(code, self.decoded.at(arguments), self.arena);
@@ -559,13 +559,14 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         None
     }
 
-    /// Runs the program.
+    /// Runs the program, and computes its results if they are wanted.
     fn execute(
         &mut self,
         Called { procedure, plan }: Called<'a>,
+        wants_result: bool,
         known: Option<Seq>,
     ) -> Result<Result<(), Error>, Refused> {
-        let code = &procedure.whole;
+        let code = procedure.code(wants_result, &self.schema.definitions.catalog);
         self.transaction.draws(known.map(CallRandom::new));
         self.transaction.control.runs(plan);
         match &self.place {

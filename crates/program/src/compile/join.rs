@@ -23,7 +23,7 @@ impl<'p> Compiler<'p> {
     /// near by that.
     pub(super) fn joins(&mut self, scan: &'p Step) -> Box<[JoinPlan]> {
         let StepKind::ForScan { row: scanned, scan: range, body } = &scan.kind else { return Box::default() };
-        if self.part != Part::Whole || self.has_inner_scan(scan) {
+        if !matches!(self.part, Part::Whole | Part::Effects) || self.has_inner_scan(scan) {
             return Box::default();
         }
         let steps = range.filter.as_ref().map_or(body, |filter| &filter.steps);
@@ -34,7 +34,7 @@ impl<'p> Compiler<'p> {
                 StepKind::Read { row, columns: read } if row == scanned => {
                     columns.extend(read.iter().map(|&(column, variable)| (variable, column)));
                 }
-                StepKind::Locate { row, key } if joins.len() < JOINS_MAX => {
+                StepKind::Locate { row, key } if joins.len() < JOINS_MAX && self.concerns(step) => {
                     let table = self.outline.table(*row);
                     let key: Option<Box<[_]>> =
                         key.iter().map(|value| self.join_column(value, scan, &columns)).collect();

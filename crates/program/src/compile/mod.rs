@@ -10,11 +10,11 @@
 //!                                              6  Update       row 0 { r4 }
 //! ```
 //!
-//! The products of one program: all of it at once ([`compile_whole`]); what runs before the outcome
-//! is promised ([`compile_now`]), and the rest ([`compile_later`]); what it does for one element of its
-//! arguments ([`compile_action`]); what it does to one row ([`compile_action_slice`]), and its results
-//! ([`compile_results`]). The phases share their control structure where both have something to do;
-//! the tape says what one hands to the other.
+//! The products of one program: all of it at once ([`compile_whole`]), or all but its results ([`compile_effects`]);
+//! what runs before the outcome is promised ([`compile_now`]), and the rest ([`compile_later`]); what it does for one
+//! element of its arguments ([`compile_action`]); what it does to one row ([`compile_action_slice`]), and its results
+//! ([`compile_results`]). The phases share their control structure where both have something to do; the tape says what
+//! one hands to the other.
 //!
 //! | module | concept |
 //! |---|---|
@@ -51,6 +51,7 @@ pub(crate) use step::mentioned;
 use crate::catalog::Catalog;
 use crate::ir::{Program, RowId, VariableId};
 use crate::slice::action_slice::Slice;
+use crate::slice::effects::Effects;
 use crate::slice::outline::Outline;
 use crate::slice::{ActionSlice, ActionSlices, Phases};
 use builder::Builder;
@@ -67,6 +68,16 @@ use tape::{Captured, Tape};
 /// `54000` for a program that needs more registers than there are.
 pub fn compile_whole(program: &Program, catalog: &Catalog) -> Result<Code> {
     Compiler::new(program, catalog, Part::Whole, None).compile()
+}
+
+/// The whole program without what only its results need: it aborts as the whole program does, and writes the same.
+///
+/// # Errors
+/// As [`compile_whole`].
+pub fn compile_effects(program: &Program, catalog: &Catalog) -> Result<Code> {
+    let effects = Effects::of(program, catalog);
+    let compiler = Compiler::new(program, catalog, Part::Effects, None);
+    Compiler { effects: Some(&effects), ..compiler }.compile()
 }
 
 /// The now-phase. It computes results if the `Return` step has no later part.
@@ -114,6 +125,7 @@ pub fn compile_results(program: &Program, catalog: &Catalog, slices: &ActionSlic
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Whole,
+    Effects,
     Now,
     Later { results: bool },
     Action { element_of: Option<VariableId> },
@@ -126,6 +138,8 @@ struct Compiler<'p> {
     part: Part,
     /// Of phase code.
     tape: Option<Tape<'p>>,
+    /// Of the code without results.
+    effects: Option<&'p Effects>,
     /// Of a slice's code.
     slice: Option<&'p Slice>,
     builder: Builder<'p>,
@@ -158,6 +172,7 @@ impl<'p> Compiler<'p> {
             catalog,
             part,
             tape: phases.map(|phases| Tape::new(program, phases, results)),
+            effects: None,
             slice: None,
             builder: Builder::new(program),
             presence: Presence::nothing(program),

@@ -25,6 +25,11 @@ impl<'p> Compiler<'p> {
         let mark = self.builder.mark();
         match self.part {
             Part::Whole | Part::Action { .. } => self.compute(step)?,
+            Part::Effects => {
+                if self.concerns(step) {
+                    self.compute(step)?;
+                }
+            }
             Part::Slice { .. } => self.slice_step(step)?,
             Part::Now => {
                 if self.concerns(step) {
@@ -45,6 +50,9 @@ impl<'p> Compiler<'p> {
 
     /// Whether the part has anything to do at the step or inside it.
     pub(super) fn concerns(&self, step: &Step) -> bool {
+        if let Some(effects) = self.effects {
+            return effects.steps[usize::from(step.id.0)];
+        }
         match (&self.tape, self.part) {
             (Some(tape), Part::Now) => tape.concerns_now(step),
             (Some(tape), Part::Later { .. }) => tape.concerns_later(step),
@@ -234,7 +242,10 @@ impl<'p> Compiler<'p> {
         let wanted = match (&self.tape, self.part) {
             (Some(tape), Part::Now) => tape.phases.reads_now[usize::from(step.id.0)],
             (Some(tape), Part::Later { .. }) => tape.phases.reads_later[usize::from(step.id.0)],
-            _ => columns.iter().map(|(column, _)| *column).collect(),
+            _ => match self.effects {
+                Some(effects) => effects.reads[usize::from(step.id.0)],
+                None => columns.iter().map(|(column, _)| *column).collect(),
+            },
         };
         let captures = self.tape.as_ref().map(|tape| tape.captures(step)).unwrap_or_default();
         let known = self.presence.knows(*row);
@@ -313,7 +324,8 @@ impl<'p> Compiler<'p> {
     fn results(&mut self, step: &Step, values: &[Returned]) -> Result<()> {
         let later = self.tape.as_ref().is_some_and(|tape| tape.phase(step).later);
         let wanted = match self.part {
-            Part::Whole => true,
+            // Without results it is computed if that can abort the call.
+            Part::Whole | Part::Effects => true,
             Part::Now => !later,
             Part::Later { results } => results,
             Part::Action { .. } => false,

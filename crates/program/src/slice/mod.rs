@@ -39,6 +39,7 @@ mod column_bounds;
 mod conflict;
 mod deciding;
 mod delta;
+pub(crate) mod effects;
 mod expression_range;
 pub(crate) mod expression_text;
 mod free_values;
