@@ -17,11 +17,12 @@ const ENGINES: &[&str] = &["graph", "partitioned", "partitioned waiting=lends", 
 
 fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     let panel = |theta: &f64| Panel::new(format!("theta {theta}"), &[("theta", theta)]);
+    let with_results = Panel::new("theta 0.5, results wanted", &[("theta", &0.5), ("results", &"on")]);
     let sweep = Sweep {
         workload: &WORKLOAD,
         base: lads::ycsb(laboratory),
         engines: ENGINES,
-        panels: lads::CONTENTION.iter().map(panel).collect(),
+        panels: lads::CONTENTION.iter().map(panel).chain([with_results]).collect(),
         axis: Axis::linear("share of cross-partition calls"),
         points: along("cross", laboratory.choose(&lads::CROSS_QUICK[..], &lads::CROSS)),
         seconds: laboratory.choose(0.6, 3.0),
@@ -33,6 +34,7 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     for (panel, theta) in lads::CONTENTION.iter().enumerate() {
         claims(&swept, panel, &format!("theta {theta}"), &mut figure);
     }
+    claims(&swept, lads::CONTENTION.len(), "theta 0.5, results wanted", &mut figure);
     Ok(figure)
 }
 

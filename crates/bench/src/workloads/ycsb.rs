@@ -3,7 +3,7 @@
 //! A call has `ops` operations on different records of one partition, or of two. The partition is the first
 //! column of the primary key, as the warehouse is in TPC-C; within it, records have Zipfian popularity. A write
 //! replaces one field without looking at it. What a call reads is its result, which nobody waits for unless
-//! `results=on`: then also lazy evaluation has to read it.
+//! `results=on`: without, no engine computes what the call would return.
 
 use crate::history;
 use crate::loader::Loader;
