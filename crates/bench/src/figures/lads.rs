@@ -71,6 +71,8 @@ pub fn notes(laboratory: &Laboratory<'_>) -> Vec<String> {
             "{scale}; a partition for each thread (TPC-C: each warehouse); the paper ran 24 threads on 24 cores"
         ),
         "graph is LADS, partitioned H-Store, dora DORA, occ Silo".to_string(),
+        "dora has the paper's one logical partition for each core (TPC-C: for each warehouse); its default is eight"
+            .to_string(),
         "YCSB: nobody wants what calls have read, unless a panel says so, and no engine computes it then".to_string(),
         "YCSB: a thread of partitioned sleeps while a call that crosses waits for other partitions (waiting=blocks); TPC-C, with \
          more partitions than threads: it works for others meanwhile (waiting=lends, the default of the engine)"

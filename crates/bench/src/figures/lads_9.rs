@@ -12,12 +12,16 @@ use fabius::Result;
 pub const KIND: FigureKind =
     FigureKind { id: "lads-9", title: "YCSB throughput against threads, all load on one partition", make };
 
+/// DORA also with several logical partitions for each core, as the engine has them by default: with one for each core,
+/// the load is on one of them.
+const ENGINES: &[&str] = &["graph", "partitioned", "dora", "dora engine_partitions=auto", "occ"];
+
 fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     let panel = |theta: &f64| Panel::new(format!("theta {theta}"), &[("theta", theta)]);
     let sweep = Sweep {
         workload: &WORKLOAD,
         base: lads::ycsb(laboratory).with(&[("active_partitions", &1)]),
-        engines: lads::ENGINES,
+        engines: ENGINES,
         panels: lads::CONTENTION.iter().map(panel).collect(),
         axis: Axis::linear("threads"),
         points: along_threads(&lads::THREADS),
