@@ -50,8 +50,8 @@ pub(crate) use step::mentioned;
 
 use crate::catalog::Catalog;
 use crate::ir::{Program, RowId, VariableId};
-use crate::slice::action_slice::Slice;
 use crate::slice::effects::Effects;
+use crate::slice::needs::Slice;
 use crate::slice::outline::Outline;
 use crate::slice::{ActionSlice, ActionSlices, Phases};
 use builder::Builder;

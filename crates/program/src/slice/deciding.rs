@@ -4,10 +4,10 @@
 //! that is checked in a loop is checked by one action: then the first error of the text is that of the first turn.
 
 use super::Assumptions;
-use super::action_slice::Indivisible;
 use super::delta::delta_shapes;
+use super::keyed_action::Indivisible;
+use super::needs::Slicing;
 use super::proof::prove;
-use super::slicing::Slicing;
 use crate::catalog::Catalog;
 use crate::ir::{StepId, StepKind};
 use std::collections::{BTreeMap, BTreeSet};

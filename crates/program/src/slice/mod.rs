@@ -34,7 +34,7 @@
 //! - what a part needs runs in its phase, is captured, or is a parameter; what stands around it
 //!   runs in its phase too.
 
-pub(crate) mod action_slice;
+mod action_slice;
 mod column_bounds;
 mod conflict;
 mod deciding;
@@ -45,8 +45,10 @@ pub(crate) mod expression_text;
 mod free_values;
 mod independence;
 mod interval;
+mod keyed_action;
 mod knowledge;
 mod later_slice;
+pub(crate) mod needs;
 pub(crate) mod now_slice;
 pub mod operation;
 pub(crate) mod outline;
@@ -54,10 +56,12 @@ mod proof;
 mod reliance;
 mod slicing;
 
-pub use action_slice::{ActionSlice, ActionSlices, Indivisible, take_apart};
+pub use action_slice::take_apart;
 pub use column_bounds::ColumnBounds;
 pub use independence::{are_independent, lists_stand_together};
 pub use interval::Interval;
+pub use keyed_action::Indivisible;
+pub use slicing::{ActionSlice, ActionSlices};
 
 use crate::catalog::Catalog;
 use crate::context::DeltaOperator;

@@ -1,20 +1,68 @@
 //! Cutting a program into the slices of its record actions ([`super::action_slice`]).
 
 use super::Assumptions;
-use super::action_slice::{ActionSlice, ActionSlices, Handed, Indivisible, KeyedAction, Slice, row_of};
 use super::deciding::Checks;
-use super::outline::{Outline, Part, used_variables, variables};
+use super::keyed_action::Indivisible;
+use super::needs::{Handed, Slice, Slicing};
+use super::outline::{Part, used_variables, variables};
+use crate::argument_tuple::ArgumentTuple;
 use crate::catalog::Catalog;
-use crate::ir::{Expression, RowId, StepId, StepKind, VariableId};
+use crate::ir::{StepId, StepKind, VariableId};
 use crate::record_action::{Dependency, DependencyKind};
+use fabius_value::TableId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A program's actions, and whose rows are whose.
-pub(super) struct Slicing<'o, 'p> {
-    pub outline: &'o Outline<'p>,
-    pub actions: &'o [KeyedAction],
-    /// By row handle: its action.
-    owner: Vec<Option<usize>>,
+/// A record action.
+#[derive(Clone, Debug)]
+pub struct ActionSlice {
+    /// The record's table.
+    pub table: TableId,
+    /// The record's key, as a function of the arguments. If it varies with a list's elements, there is an action for
+    /// each turn.
+    pub key: ArgumentTuple,
+    /// The actions that it comes after, and why.
+    pub after: Vec<Dependency>,
+    /// Those of them of which a turn comes after one turn only, that about the same element; it comes after all turns
+    /// of others.
+    pub after_same_turn: BTreeSet<usize>,
+    /// Whether it can abort the call.
+    pub decides: bool,
+    /// Whether it writes its record.
+    pub writes: bool,
+    /// Whether it runs before the last that decides, and writes: what it writes has to wait for that one.
+    pub holds: bool,
+    pub(crate) slice: Slice,
+}
+
+impl ActionSlice {
+    /// How many values it takes from other actions.
+    pub fn takes(&self) -> usize {
+        self.slice.takes.len()
+    }
+
+    /// How many values it hands over.
+    pub fn gives(&self) -> usize {
+        self.slice.gives.len()
+    }
+
+    /// The actions that it may find to come to nothing.
+    pub fn disables(&self) -> impl Iterator<Item = u16> {
+        self.slice.disables.iter().map(|(_, _, action)| *action)
+    }
+}
+
+/// A program as record actions that depend on each other.
+#[derive(Clone, Debug)]
+pub struct ActionSlices {
+    /// The actions, in the order of the program's [plan of keys](KeyPlan::prefixes).
+    pub actions: Vec<ActionSlice>,
+    /// Those that decide, in their order.
+    pub deciding: Vec<usize>,
+    /// The values that are handed over: which action reads them, in each of its turns.
+    pub handed: Vec<usize>,
+    /// How many loops there are.
+    pub loops: usize,
+    pub(crate) results: Slice,
 }
 
 /// A branch whose outcome one action finds out, and another that comes to nothing then.
@@ -29,34 +77,7 @@ struct Disabling {
 /// What an action comes after: by action, whether that holds for the same turns only, and why.
 type After = BTreeMap<usize, (bool, BTreeSet<DependencyKind>)>;
 
-impl<'o, 'p> Slicing<'o, 'p> {
-    pub fn new(outline: &'o Outline<'p>, actions: &'o [KeyedAction]) -> Slicing<'o, 'p> {
-        let mut owner = vec![None; outline.program.rows.len()];
-        for (at, action) in actions.iter().enumerate() {
-            for &step in &action.steps {
-                owner[usize::from(row_of(outline, step).expect("an action's steps have rows").0)] = Some(at);
-            }
-        }
-        Slicing { outline, actions, owner }
-    }
-
-    /// The action that a step is part of.
-    pub fn action_of(&self, step: StepId) -> Option<usize> {
-        row_of(self.outline, step).and_then(|row| self.owner[usize::from(row.0)])
-    }
-
-    /// The actions whose values a step depends on, conditions included.
-    pub fn origins(&self, step: StepId) -> BTreeSet<usize> {
-        let slice = self.slice(None, [step], &BTreeSet::new());
-        slice.reads.iter().filter_map(|(read, _)| self.action_of(*read)).collect()
-    }
-
-    /// The loop around a step of which an action runs one turn.
-    fn own_loop(&self, action: usize, step: StepId) -> Option<StepId> {
-        let mut around = self.outline.around(step).map(|(parent, _)| parent);
-        around.find(|parent| self.actions[action].loops.contains(parent))
-    }
-
+impl Slicing<'_, '_> {
     pub fn apart(
         &self,
         catalog: &Catalog,
@@ -136,29 +157,6 @@ impl<'o, 'p> Slicing<'o, 'p> {
         let actions = all.collect();
         let loops = outline.order.iter().filter(|step| outline.is_loop(**step)).count();
         Ok(ActionSlices { actions, deciding: checks.deciding, handed, loops, results })
-    }
-
-    /// What an action, or nobody, needs to run these steps, and to hand over what is given of its own.
-    fn slice(
-        &self,
-        own: Option<usize>,
-        roots: impl IntoIterator<Item = StepId>,
-        given: &BTreeSet<Handed>,
-    ) -> Slice {
-        let outline = self.outline;
-        let own_loops = own.map(|own| self.actions[own].loops.clone()).unwrap_or_default();
-        let mut need = Need {
-            slicing: self,
-            own,
-            slice: Slice { steps: vec![false; outline.program.step_count], own_loops, ..Slice::default() },
-            variables: vec![false; outline.program.variables.len()],
-            pending: Vec::new(),
-        };
-        roots.into_iter().for_each(|step| need.step(step));
-        let own = given.iter().filter(|(step, _)| own.is_some() && self.action_of(*step) == own);
-        own.for_each(|read| need.read(*read));
-        need.close();
-        need.slice
     }
 
     /// Sees to it that a turn needs no other turn of its slice, and that a value which is handed over is read once.
@@ -292,8 +290,8 @@ impl<'o, 'p> Slicing<'o, 'p> {
         false
     }
 
-    /// Lets actions that write come after the last that decides; by action: whether what it writes is held back, because
-    /// the last that decides comes after it already, or is it, and other turns of it may decide later.
+    /// Lets actions that write come after the last that decides; by action: whether what it writes is held back,
+    /// because the last that decides comes after it already, or is it, and other turns of it may decide later.
     fn hold_back(&self, after: &mut [After], deciding: &[usize]) -> Vec<bool> {
         let mut comes_before = vec![false; self.actions.len()];
         let Some(&last) = deciding.last() else { return comes_before };
@@ -330,72 +328,5 @@ fn has_circle(after: &[After]) -> bool {
             Some(next) => has_ended[next] = true,
             None => return has_ended.contains(&false),
         }
-    }
-}
-
-/// A slice under construction.
-struct Need<'s, 'o, 'p> {
-    slicing: &'s Slicing<'o, 'p>,
-    own: Option<usize>,
-    slice: Slice,
-    variables: Vec<bool>,
-    pending: Vec<StepId>,
-}
-
-impl Need<'_, '_, '_> {
-    fn step(&mut self, step: StepId) {
-        let needed = &mut self.slice.steps[usize::from(step.0)];
-        if !std::mem::replace(needed, true) {
-            self.pending.push(step);
-        }
-    }
-
-    fn read(&mut self, (step, variable): Handed) {
-        self.slice.reads.insert((step, variable));
-        self.step(step);
-    }
-
-    fn variable(&mut self, variable: VariableId) {
-        if std::mem::replace(&mut self.variables[usize::from(variable.0)], true) {
-            return;
-        }
-        let outline = self.slicing.outline;
-        for &step in &outline.assignments[usize::from(variable.0)] {
-            match outline.at(step).step.kind {
-                StepKind::Read { .. } => self.read((step, variable)),
-                _ => self.step(step),
-            }
-        }
-    }
-
-    fn expression(&mut self, expression: &Expression) {
-        variables(expression, &mut |variable| self.variable(variable));
-    }
-
-    /// Follows needs until there are no new ones.
-    fn close(&mut self) {
-        let Slicing { outline, .. } = self.slicing;
-        while let Some(step) = self.pending.pop() {
-            outline.around(step).for_each(|(parent, _)| self.step(parent));
-            match &outline.at(step).step.kind {
-                // All rows are there.
-                StepKind::Exists { .. } | StepKind::RequireRow { .. } => {}
-                StepKind::Read { row, .. } => {
-                    if self.own.is_some() && self.slicing.action_of(step) == self.own {
-                        self.row(*row);
-                    }
-                }
-                StepKind::Update { row, sets } => {
-                    self.row(*row);
-                    sets.iter().for_each(|(_, value)| self.expression(value));
-                }
-                _ => used_variables(outline.at(step).step).into_iter().for_each(|used| self.variable(used)),
-            }
-        }
-    }
-
-    fn row(&mut self, row: RowId) {
-        let handles = &self.slicing.outline.handles[usize::from(row.0)];
-        handles.iter().for_each(|step| self.step(*step));
     }
 }

@@ -509,9 +509,9 @@ mod tests {
     fn quotients() {
         assert_eq!(quotient(1, 3).unwrap(), 1.0 / 3.0);
         assert_eq!(quotient(-7, 2).unwrap(), -3.5);
-        assert_eq!(quotient(i64::MIN, -1).unwrap(), 9.223_372_036_854_775_8e18);
+        assert_eq!(quotient(i64::MIN, -1).unwrap(), 9.223_372_036_854_776e18);
         assert_eq!(quotient(9_007_199_254_740_993, 9_007_199_254_740_992).unwrap(), 1.0);
-        assert_eq!(quotient(i64::MAX, 3).unwrap(), 3.074_457_345_618_258_4e18);
+        assert_eq!(quotient(i64::MAX, 3).unwrap(), 3.074_457_345_618_258_5e18);
         assert_eq!(quotient(1, i64::MIN).unwrap(), -(2f64.powi(-63)));
         assert!(quotient(0, -5).unwrap().is_sign_positive() && quotient(1, 0).is_err());
     }
