@@ -236,6 +236,19 @@ CASES = [
 """,
         [(1, 9), (0, 9), (0, 2), (1, 2)],
     ),
+    # Names that get rows and values at once have none of them if a row is not there.
+    (
+        """
+    n, m = 1, 2
+    try:
+        n, row, m = 5, db.stock[a], b
+        row.qty += n + m
+    except KeyError:
+        n += 100
+    return n * 10 + m
+""",
+        [(1, 3), (9, 3)],
+    ),
     # Times that are divided by others.
     (
         """

@@ -113,8 +113,7 @@ class Desugaring(Expressions):
     def _assign(self, target: ast.expr, value: ast.expr, place: ast.AST, out: Statements) -> None:
         if isinstance(target, (ast.Tuple, ast.List)):
             if _are_rows(target, value):
-                for part, one in zip(target.elts, value.elts):  # type: ignore[attr-defined]
-                    self._assign(part, one, place, out)
+                self._assign_rows(target.elts, value.elts, place, out)  # type: ignore[attr-defined]
                 return
             value = self._several(value, len(target.elts), out)
             if not isinstance(value, (ast.Tuple, ast.List)) or len(value.elts) != len(target.elts):
@@ -164,6 +163,19 @@ class Desugaring(Expressions):
             out.extend(first)
             target = at(ast.Attribute(row, target.attr, target.ctx), target)
         out.append(at(ast.Assign([target], made), place))
+
+    def _assign_rows(
+        self, targets: Sequence[ast.expr], values: Sequence[ast.expr], place: ast.AST, out: Statements
+    ) -> None:
+        """Several names for rows, and for values among them, which have theirs once all rows are there."""
+        later: list[tuple[ast.expr, ast.expr]] = []
+        for target, value in zip(targets, values):
+            if _is_row(value):
+                self._assign(target, value, place, out)
+            else:
+                later.append((target, self.named(self.value(value, out), out)))
+        for target, value in later:
+            self._assign(target, value, place, out)
 
     def _several(self, value: ast.expr, count: int, out: Statements) -> ast.expr:
         """What gives several values at once, as so many."""
@@ -387,8 +399,12 @@ def _are_rows(target: ast.Tuple | ast.List, value: ast.expr) -> bool:
         return False
     names = {part.id for part in target.elts if isinstance(part, ast.Name)}
     used = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
-    rows = [part for part in value.elts if isinstance(part, ast.Subscript) and is_of_database(part.value)]
-    return bool(rows) and len(names) == len(target.elts) and not names & used
+    return any(map(_is_row, value.elts)) and len(names) == len(target.elts) and not names & used
+
+
+def _is_row(value: ast.expr) -> bool:
+    """Whether it is ``db.table[key]``."""
+    return isinstance(value, ast.Subscript) and is_of_database(value.value)
 
 
 def _assigned(statements: Sequence[ast.stmt]) -> set[str]:
