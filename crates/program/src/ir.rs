@@ -588,6 +588,12 @@ pub enum Function {
     PythonText,
     /// `python_divide(left, right)`: of integers, the nearest double.
     PythonDivide,
+    /// `python_quotient(digits, digits)`: of decimals, 28 digits.
+    PythonQuotient,
+    /// `python_quantize(digits, places, rounding)`: so many digits behind the point.
+    PythonQuantize,
+    /// `python_has(text, property)`: whether all characters are of a kind.
+    PythonHas,
     /// `python_repr(text)`: in quotes, with escapes.
     PythonRepr,
     /// `python_whole(text)`: the digits that `int` reads; an empty text if it reads none.

@@ -1,5 +1,10 @@
 """Writes random expressions of what can be compiled, over the names that a function has."""
 
+#: How decimals are rounded.
+ROUNDINGS = [repr("ROUND_" + way) for way in "HALF_EVEN HALF_UP HALF_DOWN UP DOWN CEILING FLOOR 05UP".split()]
+#: What is asked of all characters of a text.
+PROPERTIES = "isalpha isdecimal isdigit isalnum isspace isascii isupper islower".split()
+
 
 class Expressions:
     """Expressions of each class. ``depth`` is how many are in one another at most."""
@@ -93,6 +98,7 @@ class Expressions:
             f"day.{chance.choice(['year', 'month', 'day'])}",
             "(o if o is not None else 1)",
             "len(texts)",
+            f"int({self.text(depth - 1)}.{chance.choice(PROPERTIES)}())",
         ]
         for name in self.lists:
             forms += [
@@ -125,8 +131,18 @@ class Expressions:
                 f"-{one}",
                 f"round({one} - Decimal('0.125'), {chance.randint(0, 3)})",
                 f"Decimal({self.int(depth - 1)})",
+                f"round({self.quotient(one)}, {chance.randint(0, 6)})",
+                f"{self.quotient(one)}.quantize(Decimal('0.01'), {chance.choice(ROUNDINGS)})",
+                f"{self.quotient(one)}.to_integral_value()",
+                f"({one} {chance.choice(['//', '%'])} {self.divisor()})",
             ]
         )
+
+    def divisor(self):
+        return f"Decimal('{self.chance.choice(['3', '-0.7', '1.25', '8', '-12.5', '0.0003'])}')"
+
+    def quotient(self, dividend):
+        return f"({self.chance.choice([dividend, self.int(0)])} / {self.divisor()})"
 
     def float(self, depth):
         chance = self.chance

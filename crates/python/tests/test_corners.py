@@ -303,6 +303,43 @@ CASES = [
         "    return f'{y:.3f} {z:.1f} {x.copy_abs():.3f} {x.is_zero()} {x.to_integral_value():.0f}'\n",
         [(decimal.Decimal(text),) for text in ("0", "0.125", "-1.135", "2.5", "-2.5", "7")],
     ),
+    (
+        "def f(x: Decimal, y: Decimal, n: int) -> str:\n    z = round(x / y, 3) + (x / n).quantize(Decimal('0.1'))\n"
+        "    z += (n / y).to_integral_value() + x // y + x % y + n % y\n    q, r = divmod(x, n)\n"
+        "    d = (x / y).quantize(Decimal('0.01'), rounding='ROUND_DOWN')\n"
+        "    whole, near = int(x / y), float(x / y)\n"
+        "    return f'{z:.5f} {x / y:.20f} {q:.5f} {r:.5f} {d:.2f} {whole} {near} {round(x / y)}'\n",
+        [
+            (decimal.Decimal(x), decimal.Decimal(y), n)
+            for x, y, n in [
+                ("1", "3", 7),
+                ("-2", "3", -7),
+                ("0.0000000001", "7.1", 3),
+                ("9999999999.99", "-0.0003", 1),
+                ("2.5", "-1", 2),
+                ("0.25", "0.1", 8),
+                ("12.345", "1", 1),
+            ]
+        ],
+    ),
+    *(
+        (
+            f"def f(x: Decimal) -> Decimal:\n    return x.quantize(Decimal('0.1'), '{way}') - (x / 4).quantize("
+            f"Decimal('1'), rounding='{way}')\n",
+            [(decimal.Decimal(text),) for text in ("0.25", "0.35", "-0.25", "-0.31", "10", "6", "-6", "-7")],
+        )
+        for way in "ROUND_HALF_EVEN ROUND_HALF_UP ROUND_HALF_DOWN ROUND_UP ROUND_DOWN ROUND_CEILING ROUND_FLOOR "
+        "ROUND_05UP".split()
+    ),
+    # Texts.
+    (
+        "def f(s: str) -> str:\n    return f'{s.isalpha()} {s.isdecimal()} {s.isdigit()} {s.isalnum()} {s.isspace()} '"
+        " + f'{s.isascii()} {s.isupper()} {s.islower()}'\n",
+        [
+            (text,)
+            for text in ("", "abc", "Ab1", "ÄÖ", "12", "٣", "²", "½", "中", "ǅ", " \u2003\x1f", "a\n", "1\n", "_")
+        ],
+    ),
     # Moments and what is between them.
     (
         "def f(t: datetime) -> str:\n    u = t + timedelta(days=1, hours=-3)\n"

@@ -62,7 +62,11 @@ impl Lowering<'_> {
             let (truth, can_fail) = self.truth(value)?;
             return Ok(Value { can_fail, ..Value::of(nested(truth), Class::Boolean, span) });
         }
-        let values = arguments.iter().map(|argument| self.value(argument)).collect::<Result<Vec<_>>>()?;
+        let is_rounding = matches!(name, "round" | "int" | "float" | "format");
+        let values = arguments
+            .iter()
+            .map(|argument| if is_rounding { self.unrounded(argument) } else { self.value(argument) })
+            .collect::<Result<Vec<_>>>()?;
         if let Some(pending) = values.iter().find(|value| value.class.is_pending()) {
             let class = match name {
                 "len" | "int" => Class::Whole,
@@ -165,7 +169,7 @@ impl Lowering<'_> {
             ("int" | "round", [value]) if value.class == Class::Whole => of(value.tree.clone(), Class::Whole),
             ("int", [value]) if value.class == Class::Boolean => as_number(value.clone())?,
             ("int" | "float", [value]) if value.class == Class::Text => self.read(name, value, span)?,
-            ("int", [value]) if matches!(value.class, Class::Float | Class::Decimal) => {
+            ("int", [value]) if value.class == Class::Float => {
                 let whole = value::function("trunc", vec![value.tree.clone()]);
                 Value { can_fail: true, ..Value::of(cast(whole, &SqlType::BigInt)?, Class::Whole, span) }
             }
@@ -174,12 +178,14 @@ impl Lowering<'_> {
                 let whole = value::function("round", vec![value.tree.clone()]);
                 Value { can_fail: true, ..Value::of(cast(whole, &SqlType::BigInt)?, Class::Whole, span) }
             }
-            ("round", [value]) if value.class == Class::Decimal => {
-                let whole = super::decimal::half_even(&value.tree, 0)?;
+            ("round" | "int", [value]) if matches!(value.class, Class::Decimal | Class::Quotient) => {
+                let whole = super::decimal::whole(value, name == "int")?;
                 Value { can_fail: true, ..Value::of(cast(whole, &SqlType::BigInt)?, Class::Whole, span) }
             }
             ("timedelta", [value]) if value.class == Class::Whole => of(value.tree.clone(), Class::Span),
-            ("float", [value]) if matches!(value.class, Class::Whole | Class::Float | Class::Decimal) => {
+            ("float", [value])
+                if matches!(value.class, Class::Whole | Class::Float | Class::Decimal | Class::Quotient) =>
+            {
                 of(cast(value.tree.clone(), &SqlType::Double)?, Class::Float)
             }
             ("Decimal", [value]) if matches!(value.class, Class::Whole | Class::Decimal) => {

@@ -1,4 +1,4 @@
-//! Decimals: how they are rounded; and what is written in a format.
+//! Decimals: how they are divided and rounded; and what is written in a format.
 
 use super::lowering::Lowering;
 use super::value::{self, Class, Value, cast, nested, number, text};
@@ -6,7 +6,7 @@ use fabius_program::operation::function::python::{Format, Formatted};
 use fabius_program::syntax::diagnostic::Span;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_syntax::part;
-use fabius_sql_syntax::python::tree::{Constant, Expression, ExpressionKind};
+use fabius_sql_syntax::python::tree::{Constant, Expression, ExpressionKind, Operator};
 use fabius_value::Result;
 use sqlparser::ast::{BinaryOperator, Expr};
 
@@ -16,40 +16,83 @@ pub const METHODS: [&str; 4] = ["quantize", "is_zero", "copy_abs", "to_integral_
 /// Digits behind the point that a `Decimal` keeps.
 const SCALE: u8 = 10;
 
-fn decimal(digits: &str) -> Result<Expr> {
-    cast(text(digits), &SqlType::Numeric(None))
+/// Ways to round that `decimal` has, by the names of its constants.
+const ROUNDINGS: [&str; 8] = [
+    "ROUND_HALF_EVEN",
+    "ROUND_HALF_UP",
+    "ROUND_HALF_DOWN",
+    "ROUND_UP",
+    "ROUND_DOWN",
+    "ROUND_CEILING",
+    "ROUND_FLOOR",
+    "ROUND_05UP",
+];
+
+/// What to do with a quotient that is not rounded.
+pub const ROUND_IT: &str =
+    "round it at once: round(x / y, 2), (x / y).quantize(Decimal(\"0.01\")) or f\"{x / y:.2f}\"";
+
+/// The digits of a `Decimal`, or of a quotient, as a text.
+fn digits_of(value: &Value) -> Result<Expr> {
+    match value.class {
+        Class::Quotient => Ok(value.tree.clone()),
+        _ => cast(value.tree.clone(), &SqlType::Text),
+    }
 }
 
-/// A value with all digits that it could have, so that it can be rounded to any of them.
-fn with_all_digits(value: &Expr) -> Result<Expr> {
-    let zero = decimal(&format!("0.{}", "0".repeat(SCALE.into())))?;
-    Ok(nested(part::binary(nested(value.clone()), BinaryOperator::Plus, zero)))
-}
-
-/// A value with fewer digits: to the nearest, and of two as near to the even one.
-pub fn half_even(value: &Expr, digits: u8) -> Result<Expr> {
-    let own = || with_all_digits(value);
-    let call = |value: Expr| value::function("round", vec![value, number(&digits.to_string())]);
-    // SQL rounds halves away from zero.
-    let away = nested(call(own()?));
-    let unit = decimal(&format!("1e-{digits}"))?;
-    let off = value::function("abs", vec![nested(part::binary(own()?, BinaryOperator::Minus, away.clone()))]);
-    let is_half = part::binary(off, BinaryOperator::Eq, decimal(&format!("5e-{}", digits + 1))?);
-    let units = part::binary(away.clone(), BinaryOperator::Divide, unit.clone());
-    let odd = part::binary(nested(units), BinaryOperator::Modulo, decimal("2")?);
-    let is_odd = part::binary(nested(odd), BinaryOperator::NotEq, decimal("0")?);
-    let is_negative = part::binary(own()?, BinaryOperator::Lt, decimal("0")?);
-    let back = value::case(
-        is_negative,
-        nested(part::binary(away.clone(), BinaryOperator::Plus, unit.clone())),
-        nested(part::binary(away.clone(), BinaryOperator::Minus, unit)),
+/// `/`, `//` and `%` of values that are there, of which one at least is a `Decimal`; `None` for others.
+pub fn divided(operator: Operator, left: &Value, right: &Value) -> Result<Option<(Expr, Class)>> {
+    let are_decimals = matches!(
+        (&left.class, &right.class),
+        (Class::Decimal, Class::Decimal | Class::Whole) | (Class::Whole, Class::Decimal)
     );
-    let is_back = part::binary(nested(is_half), BinaryOperator::And, nested(is_odd));
-    Ok(nested(call(nested(value::case(is_back, back, away)))))
+    if !are_decimals || left.is_nullable || right.is_nullable {
+        return Ok(None);
+    }
+    let rest = || part::binary(nested(left.tree.clone()), BinaryOperator::Modulo, nested(right.tree.clone()));
+    let (tree, class) = match operator {
+        Operator::Divide => {
+            let digits = vec![digits_of(left)?, digits_of(right)?];
+            (value::function("fabius_python_quotient", digits), Class::Quotient)
+        }
+        // Cut towards zero, unlike those of `int`.
+        Operator::FloorDivide => {
+            let divided = part::binary(nested(left.tree.clone()), BinaryOperator::Minus, nested(rest()));
+            (
+                part::binary(nested(divided), BinaryOperator::Divide, nested(right.tree.clone())),
+                Class::Decimal,
+            )
+        }
+        Operator::Modulo => (rest(), Class::Decimal),
+        _ => return Ok(None),
+    };
+    Ok(Some((nested(tree), class)))
+}
+
+/// A `Decimal`, or a quotient, with so many digits behind the point, as `decimal` rounds to them.
+fn quantized(value: &Value, digits: u8, rounding: &str) -> Result<Expr> {
+    let places = cast(number(&digits.to_string()), &SqlType::BigInt)?;
+    let rounding = cast(text(rounding), &SqlType::Text)?;
+    let rounded = value::function("fabius_python_quantize", vec![digits_of(value)?, places, rounding]);
+    Ok(nested(cast(rounded, &SqlType::Numeric(None))?))
+}
+
+/// A `Decimal`, or a quotient, with fewer digits: to the nearest, and of two as near to the even one.
+fn half_even(value: &Value, digits: u8) -> Result<Expr> {
+    quantized(value, digits, "ROUND_HALF_EVEN")
+}
+
+/// A `Decimal`, or a quotient, without digits behind the point: cut off, or to the nearest.
+pub fn whole(value: &Value, is_cut: bool) -> Result<Expr> {
+    match (is_cut, &value.class) {
+        (true, Class::Decimal) => Ok(value::function("trunc", vec![value.tree.clone()])),
+        (true, _) => quantized(value, 0, "ROUND_DOWN"),
+        (false, _) => half_even(value, 0),
+    }
 }
 
 /// Digits behind the point that are written out.
-fn digits_of(expression: &Expression) -> Option<u8> {
+fn places_of(expression: &Expression) -> Option<u8> {
     match &expression.kind {
         ExpressionKind::Constant(Constant::Whole(digits)) => digits.parse().ok(),
         _ => None,
@@ -59,17 +102,18 @@ fn digits_of(expression: &Expression) -> Option<u8> {
 impl Lowering<'_> {
     /// `round(value, digits)`, of digits that are written out.
     pub(super) fn rounded(&self, value: &Value, digits: &Expression, span: Span) -> Result<Option<Value>> {
-        let Some(digits) = digits_of(digits).filter(|_| !value.is_nullable) else { return Ok(None) };
+        let Some(digits) = places_of(digits).filter(|_| !value.is_nullable) else { return Ok(None) };
         let tree = match value.class {
             Class::Whole => value.tree.clone(),
             Class::Float => {
                 let digits = cast(number(&digits.to_string()), &SqlType::BigInt)?;
                 value::function("fabius_python_round", vec![value.tree.clone(), digits])
             }
-            Class::Decimal if digits <= SCALE => half_even(&value.tree, digits)?,
+            Class::Decimal | Class::Quotient if digits <= SCALE => half_even(value, digits)?,
             _ => return Ok(None),
         };
-        Ok(Some(Value { can_fail: true, ..Value::of(tree, value.class.clone(), span) }))
+        let class = if value.class == Class::Quotient { Class::Decimal } else { value.class.clone() };
+        Ok(Some(Value { can_fail: true, ..Value::of(tree, class, span) }))
     }
 
     /// A method of a `Decimal`.
@@ -80,13 +124,14 @@ impl Lowering<'_> {
         arguments: &[Expression],
         span: Span,
     ) -> Result<Value> {
-        let own = self.value(object)?;
+        let own = self.unrounded(object)?;
         let class = if method == "is_zero" { Class::Boolean } else { Class::Decimal };
         let of = |tree: Expr| Ok(Value { can_fail: true, ..Value::of(tree, class.clone(), span) });
         if own.class.is_pending() {
             return of(own.tree);
         }
-        if own.class != Class::Decimal || own.is_nullable {
+        let is_quotient = own.class == Class::Quotient && matches!(method, "quantize" | "to_integral_value");
+        if !(own.class == Class::Decimal || is_quotient) || own.is_nullable {
             let what = format!("{method} of a {}", own.class.name());
             return self.refused(
                 span,
@@ -97,25 +142,17 @@ impl Lowering<'_> {
         match (method, arguments) {
             ("is_zero", []) => of(nested(part::binary(own.tree, BinaryOperator::Eq, number("0")))),
             ("copy_abs", []) => of(value::function("abs", vec![own.tree])),
-            ("to_integral_value", []) => of(half_even(&own.tree, 0)?),
+            ("to_integral_value", []) => of(half_even(&own, 0)?),
             ("quantize", [digits, rounding]) => {
-                let digits = digits_of(digits).unwrap_or_default();
+                let digits = places_of(digits).unwrap_or_default();
                 let ExpressionKind::Constant(Constant::Text(rounding)) = &rounding.kind else {
                     return self.refused(span, "this rounding", "leave it out");
                 };
-                let plain = |name: &str| -> Result<Expr> {
-                    let arguments = vec![with_all_digits(&own.tree)?, number(&digits.to_string())];
-                    Ok(value::function(name, arguments))
-                };
-                match rounding.as_str() {
-                    "ROUND_HALF_EVEN" => of(half_even(&own.tree, digits)?),
-                    "ROUND_HALF_UP" => of(plain("round")?),
-                    "ROUND_DOWN" => of(plain("trunc")?),
-                    other => {
-                        let instead = "these are there: ROUND_HALF_EVEN, ROUND_HALF_UP, ROUND_DOWN";
-                        self.refused(span, &format!("the rounding {other}"), instead)
-                    }
+                if !ROUNDINGS.contains(&rounding.as_str()) {
+                    let instead = format!("these are there: {}", ROUNDINGS.join(", "));
+                    return self.refused(span, &format!("the rounding {rounding}"), &instead);
                 }
+                of(quantized(&own, digits, rounding)?)
             }
             _ => self.refused(span, &format!("this call of {method}"), "leave its arguments out"),
         }
@@ -126,7 +163,7 @@ impl Lowering<'_> {
         let (name, formatted) = match value.class {
             Class::Whole => ("fabius_python_format_int", Formatted::Whole),
             Class::Float => ("fabius_python_format_double", Formatted::Double),
-            Class::Decimal => ("fabius_python_format_decimal", Formatted::Decimal),
+            Class::Decimal | Class::Quotient => ("fabius_python_format_decimal", Formatted::Decimal),
             Class::Text => ("fabius_python_format_text", Formatted::Text),
             _ => {
                 let what = format!("a format of a {}", value.class.name());
@@ -140,13 +177,13 @@ impl Lowering<'_> {
         if !is_known || value.is_nullable {
             let what = format!("the format '{written}' of a {}", value.class.name());
             let instead = match value.class {
-                Class::Decimal => "say how many digits are behind the point: {x:.2f}",
+                Class::Decimal | Class::Quotient => "say how many digits are behind the point: {x:.2f}",
                 _ => "format it where the result is used",
             };
             return self.refused(span, &what, instead);
         }
         let own = match value.class {
-            Class::Decimal => cast(value.tree.clone(), &SqlType::Text)?,
+            Class::Decimal => digits_of(value)?,
             _ => value.tree.clone(),
         };
         let tree = value::function(name, vec![own, cast(text(written), &SqlType::Text)?]);

@@ -1,5 +1,6 @@
 //! Expressions of a function: names, columns of rows, calls, and what they count for as conditions.
 
+use super::decimal::{self, ROUND_IT};
 use super::lowering::{Fields, Lowering, column_variable, found_variable, variable};
 use super::moment;
 use super::presence::facts;
@@ -87,6 +88,22 @@ impl Lowering<'_> {
     }
 
     pub(super) fn value(&mut self, expression: &Expression) -> Result<Value> {
+        let value = self.unrounded(expression)?;
+        self.rounded_value(value)
+    }
+
+    /// A value that is no quotient of `Decimal`, which has more digits than can be kept.
+    fn rounded_value(&self, value: Value) -> Result<Value> {
+        match value.class {
+            Class::Quotient => {
+                self.refused(value.span, "a quotient of Decimal that is not rounded", ROUND_IT)
+            }
+            _ => Ok(value),
+        }
+    }
+
+    /// A value, or a quotient of `Decimal` that whoever asks for it rounds.
+    pub(super) fn unrounded(&mut self, expression: &Expression) -> Result<Value> {
         heed()?;
         let span = expression.span;
         match &expression.kind {
@@ -99,7 +116,7 @@ impl Lowering<'_> {
             ExpressionKind::Binary(operator, left, right) => {
                 let (left, right) = (self.value(left)?, self.value(right)?);
                 let (left, right) = (self.sure(left), self.sure(right));
-                self.calculated(*operator, left, right, span)
+                self.computed(*operator, left, right, span)
             }
             ExpressionKind::Negative(value) => {
                 if let ExpressionKind::Constant(Constant::Whole(digits)) = &value.kind {
@@ -183,6 +200,11 @@ impl Lowering<'_> {
         right: Value,
         span: Span,
     ) -> Result<Value> {
+        let value = self.computed(operator, left, right, span)?;
+        self.rounded_value(value)
+    }
+
+    fn computed(&self, operator: Operator, left: Value, right: Value, span: Span) -> Result<Value> {
         // A truth is the number 1 or 0.
         let is_of_bits = matches!(operator, Operator::And | Operator::Or | Operator::ExclusiveOr);
         let counted = |value: Value| match value.class {
@@ -194,6 +216,9 @@ impl Lowering<'_> {
             && !right.is_nullable
             && let Some((tree, class)) = moment::calculated(operator, &left, &right)?
         {
+            return Ok(Value { can_fail: true, ..Value::of(tree, class, span) });
+        }
+        if let Some((tree, class)) = decimal::divided(operator, &left, &right)? {
             return Ok(Value { can_fail: true, ..Value::of(tree, class, span) });
         }
         let value = value::calculated(operator, left, right, span);

@@ -11,7 +11,7 @@ use fabius_value::Result;
 use sqlparser::ast::{self, BinaryOperator, Expr};
 
 /// Methods of texts that are there.
-pub const METHODS: [&str; 16] = [
+pub const METHODS: [&str; 24] = [
     "upper",
     "lower",
     "strip",
@@ -28,6 +28,14 @@ pub const METHODS: [&str; 16] = [
     "ljust",
     "rjust",
     "zfill",
+    "isalpha",
+    "isdecimal",
+    "isdigit",
+    "isalnum",
+    "isspace",
+    "isascii",
+    "isupper",
+    "islower",
 ];
 
 /// What `str.strip` takes away: white space of Unicode, as Python has it.
@@ -65,6 +73,10 @@ impl Lowering<'_> {
         }
         match (method, values.as_slice()) {
             ("upper" | "lower", []) if are_texts => of(call(method, vec![it()]), Class::Text),
+            (property, []) if are_texts && property.starts_with("is") => {
+                let property = cast(text(property), &SqlType::Text)?;
+                of(call("fabius_python_has", vec![it(), property]), Class::Boolean)
+            }
             ("strip" | "lstrip" | "rstrip", [] | [_]) if are_texts => {
                 let name = match method {
                     "strip" => "btrim",

@@ -22,6 +22,8 @@ pub enum Class {
     Float,
     /// `Decimal`
     Decimal,
+    /// `Decimal` with more digits than are kept, as a text: what a division gives until it is rounded.
+    Quotient,
     /// `str`
     Text,
     /// `timedelta`, in microseconds.
@@ -75,7 +77,7 @@ impl Class {
     /// The type of variables that hold it.
     pub fn sql_type(&self) -> SqlType {
         match self {
-            Class::None | Class::Text | Class::Pending => SqlType::Text,
+            Class::None | Class::Text | Class::Quotient | Class::Pending => SqlType::Text,
             Class::List(element) => SqlType::Array(Box::new(element.sql_type())),
             Class::Boolean => SqlType::Boolean,
             Class::Whole | Class::Span => SqlType::BigInt,
@@ -92,7 +94,7 @@ impl Class {
             Class::Boolean => "bool".into(),
             Class::Whole => "int".into(),
             Class::Float => "float".into(),
-            Class::Decimal => "Decimal".into(),
+            Class::Decimal | Class::Quotient => "Decimal".into(),
             Class::Text => "str".into(),
             Class::Span => "timedelta".into(),
             Class::List(element) => format!("list[{}]", element.name()),
@@ -145,7 +147,7 @@ impl Value {
             Class::Boolean => self.tree.clone(),
             Class::Whole | Class::Float | Class::Decimal | Class::Span => differs(number("0")),
             Class::Text => differs(text("")),
-            Class::Other(_) => {
+            Class::Quotient | Class::Other(_) => {
                 let what = format!("a value of type {} as a condition", self.class.name());
                 return Err((what, "compare it".into()));
             }

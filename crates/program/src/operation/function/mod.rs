@@ -12,12 +12,16 @@
 //! | `number` | rounding, bits, doubles |
 //! | `moment` | fields of dates and timestamps |
 //! | [`python`] | what Python makes of values, where SQL means something else |
+//! | [`python_decimal`] | what it makes of `Decimal`: quotients and roundings |
+//! | [`python_text`] | what it says of all characters of a text |
 //! | `random` | what looks random, from a seed |
 
 mod moment;
 mod number;
 pub mod pattern;
 pub mod python;
+mod python_decimal;
+mod python_text;
 mod random;
 pub mod regular_expression;
 mod signature;
@@ -253,6 +257,7 @@ impl FunctionOperation {
                 match python::apply(function, arguments)? {
                     Some(python::Computed::Whole(whole)) => return Ok(Datum::Int(whole)),
                     Some(python::Computed::Double(double)) => return Ok(Datum::Double(double)),
+                    Some(python::Computed::Boolean(boolean)) => return Ok(Datum::Boolean(boolean)),
                     Some(python::Computed::Text(text)) => return made(&text, arena),
                     None => {}
                 }

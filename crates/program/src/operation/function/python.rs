@@ -4,6 +4,8 @@
 //! A format is `[[fill]align][sign][0][width][grouping][.precision][kind]` (Python's library reference, "Format
 //! Specification Mini-Language"). Doubles are rounded by their true value, as Python rounds them.
 
+use super::python_decimal::{self, Digits, Rounding};
+use super::python_text;
 use crate::ir::Function;
 use fabius_value::value::check_blob;
 use fabius_value::{Datum, Error, Result, SqlState, calendar};
@@ -151,17 +153,14 @@ impl Format {
         self.of_number(is_negative, &text[..count], &format!("{}{end}", &text[count..]), 3)
     }
 
-    fn of_decimal(&self, text: &str) -> String {
-        let (is_negative, text) = match text.strip_prefix('-') {
-            Some(digits) => (true, digits),
-            None => (false, text),
-        };
-        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    fn of_decimal(&self, number: Digits<'_>) -> String {
+        let Digits { is_negative, whole, fraction } = number;
         let (moved, end) = if self.kind == Some('%') { (2, "%") } else { (0, "") };
         let fraction = format!("{fraction:0<moved$}");
         let whole = format!("{whole}{}", &fraction[..moved]);
-        let shown =
-            rounded(whole.trim_start_matches('0'), &fraction[moved..], self.precision.unwrap_or(0) as i64);
+        let (whole, fraction) = (whole.trim_start_matches('0'), &fraction[moved..]);
+        let moved = Digits { is_negative, whole, fraction };
+        let shown = moved.rounded(self.precision.unwrap_or(0) as i64, Rounding::HalfEven);
         let count = shown.bytes().take_while(u8::is_ascii_digit).count();
         self.of_number(is_negative, &shown[..count], &format!("{}{end}", &shown[count..]), 3)
     }
@@ -216,43 +215,6 @@ fn grouped(digits: &str, size: usize, separator: char, room: usize) -> String {
     }
     groups.reverse();
     groups.join(&separator.to_string())
-}
-
-/// A number in digits, with so many of them behind the point; of two that are as near the even one.
-fn rounded(whole: &str, fraction: &str, places: i64) -> String {
-    let kept = usize::try_from(whole.len() as i64 + places).unwrap_or(0);
-    let mut digits: Vec<u8> = whole.bytes().chain(fraction.bytes()).collect();
-    // As many digits as are kept stand before the first that is not.
-    let missing = usize::try_from(-(whole.len() as i64 + places)).unwrap_or(0);
-    digits.splice(0..0, std::iter::repeat_n(b'0', missing));
-    digits.resize(digits.len().max(kept), b'0');
-    let rest = digits.split_off(kept);
-    let is_odd = digits.last().is_some_and(|last| last % 2 == 1);
-    let half = match rest.split_first() {
-        Some((first, others)) => first.cmp(&b'5').then(others.iter().any(|one| *one != b'0').cmp(&false)),
-        None => std::cmp::Ordering::Less,
-    };
-    if half.is_gt() || (half.is_eq() && is_odd) {
-        let nines = digits.iter().rev().take_while(|digit| **digit == b'9').count();
-        let at = digits.len() - nines;
-        digits[at..].fill(b'0');
-        match at.checked_sub(1) {
-            Some(at) => digits[at] += 1,
-            None => digits.insert(0, b'1'),
-        }
-    }
-    let mut text: String = digits.into_iter().map(char::from).collect();
-    match usize::try_from(places) {
-        Ok(places) => {
-            let text = format!("{text:0>width$}", width = places + 1);
-            let (whole, fraction) = text.split_at(text.len() - places);
-            if places == 0 { whole.into() } else { format!("{whole}.{fraction}") }
-        }
-        Err(_) => {
-            text.extend(std::iter::repeat_n('0', usize::try_from(-places).unwrap_or(0)));
-            text
-        }
-    }
 }
 
 /// A double as Python shows it: the fewest digits that tell it apart.
@@ -364,7 +326,8 @@ fn round(value: f64, digits: i64) -> Result<f64> {
         Err(_) => {
             let exact = format!("{:.DIGITS_OF_DOUBLES$}", value.abs());
             let (whole, fraction) = exact.split_once('.').unwrap_or((&exact, ""));
-            rounded(whole, fraction, digits)
+            let whole = whole.trim_start_matches('0');
+            Digits { is_negative: false, whole, fraction }.rounded(digits, Rounding::HalfEven)
         }
     };
     let rounded: f64 = text.parse().unwrap_or(f64::INFINITY);
@@ -408,6 +371,13 @@ pub(super) fn apply<'a>(function: Function, arguments: &[Datum<'a>]) -> Result<O
         (Function::PythonDivide, [Int(left), Int(right)]) => {
             return quotient(*left, *right).map(|quotient| Some(Computed::Double(quotient)));
         }
+        (Function::PythonHas, [Text(value), Text(property)]) => {
+            return python_text::has_property(value, property).map(|has| Some(Computed::Boolean(has)));
+        }
+        (Function::PythonQuotient, [Text(left), Text(right)]) => python_decimal::quotient(left, right)?,
+        (Function::PythonQuantize, [Text(value), Int(places), Text(rounding)]) => {
+            python_decimal::quantize(value, *places, rounding)?
+        }
         (Function::PythonText, [Double(value)]) => repr(*value),
         (Function::PythonRepr, [Text(value)]) => repr_of_text(value),
         (Function::PythonWhole, [Text(value)]) => whole(value).unwrap_or_default(),
@@ -420,14 +390,7 @@ pub(super) fn apply<'a>(function: Function, arguments: &[Datum<'a>]) -> Result<O
         }
         (Function::PythonFormatDecimal, [Text(value), Text(format)]) => {
             let format = of(format, Formatted::Decimal)?;
-            let is_number = |text: &str| {
-                let digits = text.strip_prefix('-').unwrap_or(text);
-                !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
-            };
-            if !is_number(value) {
-                return Err(Error::new(SqlState::INVALID_PARAMETER, "this is no number in digits"));
-            }
-            format.of_decimal(value)
+            format.of_decimal(python_decimal::parsed(value)?)
         }
         (Function::PythonFormatText, [Text(value), Text(format)]) => {
             of(format, Formatted::Text)?.of_text(value)
@@ -442,6 +405,7 @@ pub(super) fn apply<'a>(function: Function, arguments: &[Datum<'a>]) -> Result<O
 pub(super) enum Computed {
     Whole(i64),
     Double(f64),
+    Boolean(bool),
     Text(String),
 }
 
@@ -476,7 +440,9 @@ mod tests {
         assert_eq!(double(0.1234, ".1%"), "12.3%");
         assert_eq!(double(f64::NAN, "05.1f"), "00nan");
         assert_eq!(double(1.0, ">6"), "   1.0");
-        let decimal = |value, format| of(format, Formatted::Decimal).unwrap().of_decimal(value);
+        let decimal = |value, format| {
+            of(format, Formatted::Decimal).unwrap().of_decimal(python_decimal::parsed(value).unwrap())
+        };
         assert_eq!(decimal("2.5000", ".0f"), "2");
         assert_eq!(decimal("-0.0010", ".2f"), "-0.00");
         assert_eq!(decimal("999.995", ",.2f"), "1,000.00");

@@ -40,9 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["Expressions"]
 
 #: Functions and methods that the database writes out, with several copies of what they are given.
-_WRITTEN_OUT = frozenset(
-    "round str quantize to_integral_value isoformat rfind count removeprefix removesuffix ljust rjust zfill".split()
-)
+_WRITTEN_OUT = frozenset("str isoformat rfind count removeprefix removesuffix ljust rjust zfill".split())
 
 #: Parts of moments, and of times between them.
 _OF_VALUES = frozenset("year month day hour minute second microsecond days seconds microseconds".split())
