@@ -55,6 +55,7 @@ pub fn difference(after: &Counts, before: &Counts) -> Counts {
         committed: after.committed - before.committed,
         aborted: after.aborted - before.aborted,
         substantiated: after.substantiated - before.substantiated,
+        substantiated_in_lane: after.substantiated_in_lane - before.substantiated_in_lane,
         skipped: after.skipped - before.skipped,
         immediate: after.immediate - before.immediate,
         merged: after.merged - before.merged,

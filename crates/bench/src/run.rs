@@ -210,6 +210,7 @@ pub fn table(reports: &[Report]) -> String {
     line("aborted by conflict", &|of| count(of.measured.seen.conflicts));
     line("retries", &|of| count(of.measured.counts.retries));
     line("substantiated later", &|of| count(of.measured.counts.substantiated));
+    line("substantiated while others waited", &|of| count(of.measured.counts.substantiated_in_lane));
     line("never needed", &|of| count(of.measured.counts.skipped));
     line("nothing left for later", &|of| count(of.measured.counts.immediate));
     line("deltas merged", &|of| count(of.measured.counts.merged));

@@ -1,5 +1,6 @@
 //! The lazy engine behind the contract: lane, workers, queries.
 
+use crate::awaited::Awaited;
 use crate::backlog::{Backlog, let_go};
 use crate::deferred::{Chunk, Deferred};
 use crate::intake::{Buffers, Intake, runs};
@@ -21,7 +22,7 @@ use fabius_env::schedule;
 use fabius_env::sync::Mutex;
 use fabius_program::context::Stop;
 use fabius_program::execute::{FrameFor, run};
-use fabius_storage::{block, fold::Retired};
+use fabius_storage::{block, chain, fold::Retired};
 use fabius_value::{Error, Result, Seq, Value};
 use parking_lot::{MutexGuard, RwLock};
 use std::ptr::NonNull;
@@ -76,6 +77,7 @@ pub struct LazyEngine {
     /// Whether a thread waits awake for the lane.
     has_next: CachePadded<AtomicBool>,
     backlog: Backlog,
+    awaited: Awaited,
     closed: AtomicBool,
     relieving: AtomicBool,
     sweeps: AtomicU32,
@@ -94,6 +96,7 @@ impl LazyEngine {
             lane: CachePadded::new(Mutex::new(Box::new(Lane::new()))),
             has_next: CachePadded::default(),
             backlog: Backlog::default(),
+            awaited: Awaited::default(),
             closed: AtomicBool::new(false),
             relieving: AtomicBool::new(false),
             sweeps: AtomicU32::new(0),
@@ -111,6 +114,7 @@ impl LazyEngine {
             backlog: &self.backlog,
             policy: *self.policy.read(),
             is_far_behind: self.is_far_behind(),
+            awaited: &self.awaited,
         }
     }
 
@@ -180,7 +184,8 @@ impl LazyEngine {
         let guard = crossbeam_epoch::pin();
         let mut definitions = self.foundation.definitions();
         let spare = self.spare.pop().unwrap_or_default();
-        let mut intake = Intake::prepare(spare, &definitions, &guard, runs(batches));
+        let mut intake = Intake::prepare(spare, &self.awaited, &definitions, &guard, runs(batches));
+        self.run_awaited(&intake);
         let chunk = self.backlog.arenas().chunk();
         block::make_ready();
         schedule::point("made ready");
@@ -190,7 +195,7 @@ impl LazyEngine {
         if !Arc::ptr_eq(&definitions, &in_force) {
             let spare = intake.into_buffers();
             definitions = in_force;
-            intake = Intake::prepare(spare, &definitions, &guard, runs(batches));
+            intake = Intake::prepare(spare, &self.awaited, &definitions, &guard, runs(batches));
         }
         let around = self.surroundings();
         let rest = if let Some(reason) = self.why_closed() {
@@ -207,6 +212,26 @@ impl LazyEngine {
         guard.flush();
         self.spare.push(intake.into_buffers());
         rest.chunk
+    }
+
+    /// Runs what now-phases of these calls would have to wait for in the lane, as far as it is promised already.
+    fn run_awaited(&self, intake: &Intake<'_>) {
+        let mut awaited = intake.awaited().peekable();
+        if awaited.peek().is_none() || self.foundation.failure().is_some() {
+            return;
+        }
+        let snapshot = self.foundation.snapshots.begin(|| self.foundation.promised());
+        // Whoever needs what failed says so.
+        let _ = self.work(|tools| {
+            awaited.try_for_each(|(record, columns)| {
+                // SAFETY: the epoch is pinned, and the snapshot keeps what is visible at its seq.
+                let open = unsafe {
+                    chain::first_pending(record.visible(snapshot.seq()), columns, std::ptr::null_mut())
+                };
+                // SAFETY: read from an open sticky under this epoch.
+                open.map_or(Ok(()), |deferred| unsafe { tools.substantiate(deferred) })
+            })
+        });
     }
 
     /// Why no calls are taken in any more: whoever has panicked in the lane has left it as it was then.
@@ -575,7 +600,8 @@ impl Engine for LazyEngine {
                 self.foundation.clock.has_been(time_us);
                 let (definitions, guard) = (self.foundation.definitions(), crossbeam_epoch::pin());
                 let spare = self.spare.pop().unwrap_or_default();
-                let intake = Intake::prepare(spare, &definitions, &guard, std::iter::once(bytes));
+                let intake =
+                    Intake::prepare(spare, &self.awaited, &definitions, &guard, std::iter::once(bytes));
                 let chunk = self.backlog.arenas().chunk();
                 let around = self.surroundings();
                 let note = &mut |seq: Seq, outcome: Outcome| {

@@ -19,14 +19,15 @@
 //!
 //! The records that were found on the way are the lane's to use ([`fabius_engine::expected`]).
 
+use crate::awaited::{Awaited, Looks};
 use crossbeam_epoch::Guard;
 use fabius_engine::entry::{self, Call};
 use fabius_engine::expected::{ExpectedRow, expect};
 use fabius_engine::{Batch, Definitions};
 use fabius_program::arguments::{ArgumentPlace, Arguments, DecodedArguments};
 use fabius_program::execute::emptied;
-use fabius_storage::Version;
-use fabius_value::{Key, Result};
+use fabius_storage::{Record, Version};
+use fabius_value::{ColumnMask, Key, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -41,6 +42,8 @@ struct Coming<'a> {
     call: Call<'a>,
     place: Result<ArgumentPlace>,
     rows: Range<u32>,
+    /// Whether its now-phase may wait for what is deferred.
+    waits: bool,
 }
 
 /// Calls made ready, in their order.
@@ -57,6 +60,7 @@ impl<'a> Intake<'a> {
     /// Makes the calls of runs of encoded calls ready to be run under these definitions.
     pub fn prepare(
         spare: Buffers,
+        awaited: &Awaited,
         definitions: &'a Definitions,
         guard: &'a Guard,
         runs: impl Iterator<Item = &'a [u8]>,
@@ -70,12 +74,13 @@ impl<'a> Intake<'a> {
             rows: emptied(rows),
             key,
         };
+        let looks = awaited.looks();
         for mut run in runs {
             while !run.is_empty() {
                 let Some(call) = entry::take_call(&mut run) else {
                     unreachable!("batches are encoded by their builder, and replayed ones are checked before")
                 };
-                intake.decode(call);
+                intake.decode(call, &looks);
                 intake.look_up();
                 intake.bring_near(intake.calls.len() - 1);
             }
@@ -110,6 +115,16 @@ impl<'a> Intake<'a> {
         (call, place.clone().map(|place| self.decoded.at(place)), self.rows(at))
     }
 
+    /// The records, and their columns, that now-phases may wait for.
+    pub fn awaited(&self) -> impl Iterator<Item = (&'a Record, ColumnMask)> {
+        let waiting = self.calls.iter().filter(|coming| coming.waits);
+        waiting.flat_map(|coming| {
+            let procedure = self.definitions.procedure(coming.call.procedure).ok();
+            let rows = procedure.map_or(&[][..], |_| &self.rows[place(&coming.rows)]);
+            rows.iter().filter_map(move |row| Some((row.likely()?, procedure?.keys.reads(row.table))))
+        })
+    }
+
     /// The emptied buffers, for another intake.
     pub fn into_buffers(self) -> Buffers {
         Buffers {
@@ -123,23 +138,24 @@ impl<'a> Intake<'a> {
         }
     }
 
-    fn decode(&mut self, call: Call<'a>) {
+    fn decode(&mut self, call: Call<'a>, looks: &Looks<'_>) {
         let place = match self.definitions.procedure(call.procedure) {
             Ok(procedure) => self.decoded.push(&procedure.signature, call.arguments),
             // Whoever runs it asks again, and says so.
             Err(_) => Ok(ArgumentPlace::default()),
         };
         let end = self.rows.len() as u32;
-        self.calls.push(Coming { call, place, rows: end..end });
+        let waits = looks.take(call.procedure);
+        self.calls.push(Coming { call, place, rows: end..end, waits });
     }
 
     /// Begins to look up the rows of the last call.
     fn look_up(&mut self) {
-        let Some(Coming { call, place: Ok(place), rows }) = self.calls.last_mut() else { return };
+        let Some(Coming { call, place: Ok(place), rows, waits }) = self.calls.last_mut() else { return };
         let Ok(procedure) = self.definitions.procedure(call.procedure) else { return };
         procedure.keys.for_each(self.decoded.at(*place), |table, values| {
             let schema = self.definitions.table(table);
-            if schema.is_worth_prefetching() && rows.len() < ROWS_MAX {
+            if (*waits || schema.is_worth_prefetching()) && rows.len() < ROWS_MAX {
                 expect(&mut self.rows, schema, values, &mut self.key, self.guard);
                 rows.end = self.rows.len() as u32;
             }

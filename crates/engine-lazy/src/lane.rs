@@ -12,6 +12,7 @@
 //! Readers take their seq from `promised`, so they never see part of a turn, and what a turn writes may
 //! be rewritten or merged until it is published.
 
+use crate::awaited::Awaited;
 use crate::backlog::Backlog;
 use crate::captured::RowList;
 use crate::deferred::Chunk;
@@ -73,6 +74,8 @@ pub struct Surroundings<'e> {
     pub policy: Policy,
     /// Whether deferred work is best done from the old end only.
     pub is_far_behind: bool,
+    /// Where now-phases say that they had to wait.
+    pub awaited: &'e Awaited,
 }
 
 impl Surroundings<'_> {
@@ -210,6 +213,7 @@ impl Lane {
         chunk.begin(time_us);
         let mut turn = Turn {
             foundation,
+            awaited: around.awaited,
             definitions,
             arena: &arena,
             chunk: &chunk,
@@ -238,6 +242,7 @@ impl Lane {
         counters.immediate.add(left.immediate);
         counters.merged.add(context.tools().merged);
         counters.substantiated.add(left.substantiated);
+        counters.substantiated_in_lane.add(left.substantiated);
         drop(context);
         drop(keys);
         foundation.see_together(self.next_seq, left.seq.before());

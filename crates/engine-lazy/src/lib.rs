@@ -10,6 +10,7 @@
 //! |---|---|---|
 //! | [`intake`] | calls made ready for the lane | - |
 //! | [`lane`], [`turn`] | now-phases in log order, promises | 3.1 stickification layer |
+//! | [`awaited`] | which calls have what they wait for run before they come to the lane | 3.1 |
 //! | [`now`] | what a now-phase sees and leaves behind | 2.3, 2.4 |
 //! | [`deferred`], [`captured`] | deferred calls, and the rows that they read and fill | 2.1 |
 //! | [`substantiate`] | running them, dependencies first | 2.2, 3.2 |
@@ -22,7 +23,8 @@
 //! Where this differs from the paper: dependencies are not kept in a graph of their own but found in
 //! the version chains, and what a call leaves for later is derived from its program.
 
-pub mod backlog;
+mod awaited;
+mod backlog;
 pub mod captured;
 pub mod deferred;
 mod doomed;

@@ -7,6 +7,7 @@
 //!             +-- sliced again where its proofs do not hold for this call
 //! ```
 
+use crate::awaited::Awaited;
 use crate::captured::{CapturedRow, RowList};
 use crate::deferred::{Chunk, Deferred, Leavings};
 use crate::doomed::Doomed;
@@ -57,6 +58,8 @@ pub struct Left {
 pub struct Turn<'a, 'l, 't> {
     /// What says why the engine has stopped.
     pub foundation: &'l Foundation,
+    /// Where a now-phase says that it had to wait.
+    pub awaited: &'l Awaited,
     /// Procedures and tables.
     pub definitions: &'a Definitions,
     /// For what lives as long as the turn.
@@ -140,6 +143,7 @@ impl<'a, 't> Turn<'a, '_, 't> {
             match run(&mut self.frame, code, self.context, self.arena) {
                 Ok(()) => break,
                 Err(Stop::Blocked) => {
+                    self.awaited.note(call.procedure);
                     // SAFETY: read from an open sticky under this epoch.
                     if unsafe { self.substantiation.substantiate(self.context.blocked_on) }.is_err() {
                         // Whoever ran that call stops the engine; the turn cannot go on, and has to stop it too.

@@ -106,3 +106,52 @@ fn a_long_chain_substantiates_without_recursion() {
     assert_eq!(rows, [[Value::BigInt(1), Value::BigInt(expected)]]);
     assert_eq!(engine.counts().backlog, 0);
 }
+
+/// Goal: what a procedure's now-phases wait for is run before its calls come to the lane, once one has had to wait
+/// there; and what nobody waits for is not run.
+#[test]
+fn what_is_waited_for_is_run_before_the_lane() {
+    let engine =
+        engine(Policy { chain_bound: u32::MAX, idle: false, backlog_calls: u64::MAX, ..Policy::default() });
+    for text in [
+        "table cells { id: bigint, x: bigint, primary key (id) using hash }",
+        "procedure make(id: bigint) { insert cells { id: id, x: 0 } }",
+        "procedure step(id: bigint) { cells[id].x = (cells[id].x * 31 + 7) % 1000003 }",
+        "procedure check(id: bigint) { require cells[id].x >= 0, \"negative\" }",
+    ] {
+        engine.define(text).unwrap();
+    }
+    for id in 1..=2 {
+        call(&engine, "make", &[Value::BigInt(id)]).unwrap();
+    }
+    let counts = || engine.counts();
+    for round in 0..3 {
+        (0..10).for_each(|_| submit(&engine, "step", 1));
+        submit(&engine, "step", 2);
+        let (before, in_lane) = (counts().substantiated, counts().substantiated_in_lane);
+        submit(&engine, "check", 1);
+        assert_eq!(counts().substantiated - before, 10, "round {round}");
+        assert_eq!(
+            counts().substantiated_in_lane - in_lane,
+            if round == 0 { 10 } else { 0 },
+            "round {round}"
+        );
+    }
+    assert_eq!(counts().backlog, 3);
+}
+
+/// A call that wants no result, decided.
+fn submit(engine: &LazyEngine, name: &str, id: i64) {
+    let definitions = engine.foundation().definitions();
+    let procedure = definitions.catalog.find_procedure(name).expect("defined");
+    let bytes =
+        arguments::encode(&definitions.procedure(procedure).unwrap().program, &[Value::BigInt(id)]).unwrap();
+    let mut builder = BatchBuilder::new();
+    builder.push(procedure, &bytes, None, false).unwrap();
+    let batch = builder.build();
+    engine.submit(batch.clone());
+    while !batch.is_decided() {
+        engine.admit();
+    }
+    batch.outcome(0).unwrap();
+}

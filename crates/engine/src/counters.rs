@@ -32,6 +32,8 @@ pub struct Counters {
     pub aborted: Counter,
     /// Deferred calls whose later-phase has run.
     pub substantiated: Counter,
+    /// Those of them that ran while the lane waited, because a now-phase read what they write.
+    pub substantiated_in_lane: Counter,
     /// Deferred calls that were dropped without running, because nobody could read what they write.
     pub skipped: Counter,
     /// Calls that needed no later-phase.
@@ -53,6 +55,7 @@ pub struct Counts {
     pub committed: u64,
     pub aborted: u64,
     pub substantiated: u64,
+    pub substantiated_in_lane: u64,
     pub skipped: u64,
     pub immediate: u64,
     pub merged: u64,
@@ -70,6 +73,7 @@ impl Counters {
             committed: self.committed.get(),
             aborted: self.aborted.get(),
             substantiated: self.substantiated.get(),
+            substantiated_in_lane: self.substantiated_in_lane.get(),
             skipped: self.skipped.get(),
             immediate: self.immediate.get(),
             merged: self.merged.get(),

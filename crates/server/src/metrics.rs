@@ -86,6 +86,10 @@ fn describe() {
     describe_counter!("fabius_calls_promised_total", "Calls whose outcome is decided: committed");
     describe_counter!("fabius_calls_aborted_total", "Calls whose outcome is decided: aborted");
     describe_counter!("fabius_calls_substantiated_total", "Deferred calls whose later-phase has run");
+    describe_counter!(
+        "fabius_calls_substantiated_in_lane_total",
+        "Those of them that ran while the lane waited, because a now-phase read what they write"
+    );
     describe_counter!("fabius_calls_skipped_total", "Deferred calls dropped unread, without running");
     describe_counter!("fabius_calls_immediate_total", "Calls that needed no later-phase");
     describe_counter!("fabius_calls_retried_total", "Attempts given up and repeated");
@@ -141,6 +145,7 @@ impl Metrics {
                 ("fabius_calls_promised_total", counts.committed),
                 ("fabius_calls_aborted_total", counts.aborted),
                 ("fabius_calls_substantiated_total", counts.substantiated),
+                ("fabius_calls_substantiated_in_lane_total", counts.substantiated_in_lane),
                 ("fabius_calls_skipped_total", counts.skipped),
                 ("fabius_calls_immediate_total", counts.immediate),
                 ("fabius_calls_retried_total", counts.retries),

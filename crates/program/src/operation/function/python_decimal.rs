@@ -49,7 +49,7 @@ impl Rounding {
                 Rounding::Down => false,
                 Rounding::Ceiling => !is_negative,
                 Rounding::Floor => is_negative,
-                Rounding::ZeroFiveUp => last % 5 == 0,
+                Rounding::ZeroFiveUp => last.is_multiple_of(5),
             }
     }
 }
