@@ -18,11 +18,12 @@ const ENGINES: &[&str] = &["graph", "partitioned", "dora", "dora engine_partitio
 
 fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     let panel = |theta: &f64| Panel::new(format!("theta {theta}"), &[("theta", theta)]);
+    let with_results = Panel::new("theta 0.5, results wanted", &[("theta", &0.5), ("results", &"on")]);
     let sweep = Sweep {
         workload: &WORKLOAD,
         base: lads::ycsb(laboratory).with(&[("active_partitions", &1)]),
         engines: ENGINES,
-        panels: lads::CONTENTION.iter().map(panel).collect(),
+        panels: lads::CONTENTION.iter().map(panel).chain([with_results]).collect(),
         axis: Axis::linear("threads"),
         points: along_threads(&lads::THREADS),
         seconds: laboratory.choose(1.0, 4.0),
@@ -31,9 +32,10 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     let mut figure = Figure { notes: lads::notes(laboratory), ..Figure::default() };
     figure.notes.extend(swept.notes());
     swept.show(&mut figure, "calls/s", |sample| sample.throughput_tps);
-    for (panel, theta) in lads::CONTENTION.iter().enumerate() {
+    let titles = lads::CONTENTION.iter().map(|theta| format!("theta {theta}"));
+    for (panel, title) in titles.chain(["theta 0.5, results wanted".to_string()]).enumerate() {
         figure.claims.push(swept.claim(
-            &format!("theta {theta}: partitioned is flat, since one thread owns the partition"),
+            &format!("{title}: partitioned is flat, since one thread owns the partition"),
             &[(panel, "partitioned")],
             |lines| {
                 vec![Finding::new("highest as a multiple of the lowest", spread(&lines[0]), Band::flat(1.2))]
@@ -44,7 +46,7 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
             },
         ));
         figure.claims.push(swept.claim(
-            &format!("theta {theta}: graph scales with the threads"),
+            &format!("{title}: graph scales with the threads"),
             &[(panel, "graph")],
             |lines| {
                 // Of all threads, three quarters at the least.

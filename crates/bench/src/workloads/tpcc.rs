@@ -54,6 +54,12 @@ pub const KIND: WorkloadKind = WorkloadKind {
             domain: Domain::Integer(10, 100_000),
             help: "customers, and orders to begin with, of each district; the standard has 3,000",
         },
+        Setting {
+            name: "results",
+            default: "off",
+            domain: Domain::Choice(&["on", "off"]),
+            help: "on: terminals wait for what New-Order, Payment and Delivery return",
+        },
     ],
     build: |settings| {
         Box::new(TpcC {
@@ -61,6 +67,7 @@ pub const KIND: WorkloadKind = WorkloadKind {
             is_full: settings.text("mix") == "full",
             cross: settings.number("cross"),
             seed: settings.integer("seed"),
+            wants_results: settings.text("results") == "on",
         })
     },
 };
@@ -94,22 +101,28 @@ struct TpcC {
     is_full: bool,
     cross: Option<f64>,
     seed: u64,
+    wants_results: bool,
 }
 
 const fn operation(procedure: &'static str, kind: &'static str, mode: Mode) -> Operation {
     Operation { procedure, kind, mode }
 }
 
-/// The operations; `terminal.rs` gives their places.
-const OPERATIONS: &[Operation] = &[
-    operation("new_order", "new-order", Mode::Call),
-    operation("payment", "payment", Mode::Call),
-    operation("payment_by_name", "payment", Mode::Call),
-    operation("order_status", "order-status", Mode::Query),
-    operation("order_status_by_name", "order-status", Mode::Query),
-    operation("delivery", "delivery", Mode::Call),
-    operation("stock_level", "stock-level", Mode::Query),
-];
+/// The operations, with calls run in a mode; `terminal.rs` gives their places.
+const fn operations(calls: Mode) -> [Operation; 7] {
+    [
+        operation("new_order", "new-order", calls),
+        operation("payment", "payment", calls),
+        operation("payment_by_name", "payment", calls),
+        operation("order_status", "order-status", Mode::Query),
+        operation("order_status_by_name", "order-status", Mode::Query),
+        operation("delivery", "delivery", calls),
+        operation("stock_level", "stock-level", Mode::Query),
+    ]
+}
+
+const OPERATIONS: &[Operation] = &operations(Mode::Call);
+const OPERATIONS_FOR_RESULTS: &[Operation] = &operations(Mode::CallForResult);
 
 impl Workload for TpcC {
     fn programs(&self) -> &'static str {
@@ -117,7 +130,7 @@ impl Workload for TpcC {
     }
 
     fn operations(&self) -> &'static [Operation] {
-        OPERATIONS
+        if self.wants_results { OPERATIONS_FOR_RESULTS } else { OPERATIONS }
     }
 
     fn load(&self, loader: &mut Loader<'_>) -> Result<()> {
