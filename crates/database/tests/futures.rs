@@ -12,13 +12,18 @@ use shop::*;
 fn modes() -> Vec<(&'static str, TransactionOptions)> {
     let optimistic = TransactionOptions::default();
     let pessimistic = TransactionOptions { concurrency: Concurrency::Pessimistic, ..optimistic.clone() };
-    let conventional = Some(Grain::Row);
+    let by = |grain, options: &TransactionOptions| TransactionOptions {
+        conventional: Some(grain),
+        ..options.clone()
+    };
     vec![
         ("occ-lsd", optimistic.clone()),
         ("occ-lsd+", TransactionOptions { speculative: true, ..optimistic.clone() }),
         ("2pl-lsd", pessimistic.clone()),
-        ("occ", TransactionOptions { conventional, ..optimistic }),
-        ("2pl", TransactionOptions { conventional, ..pessimistic }),
+        ("occ", by(Grain::Row, &optimistic)),
+        ("2pl", by(Grain::Row, &pessimistic)),
+        ("occ, columns", by(Grain::Column, &optimistic)),
+        ("2pl, columns", by(Grain::Column, &pessimistic)),
     ]
 }
 
@@ -119,6 +124,32 @@ fn future_keys() {
         assert_eq!((shop.quantity(1), shop.quantity(3)), (10, 6));
         let line: Vec<Value> = vec![3i64.into(), 1i32.into(), 8i64.into()];
         assert_eq!(shop.database.rows("lines").unwrap(), [line]);
+    });
+}
+
+/// Goal: conventional transactions over futures depend on rows, or on columns of rows, as they say.
+#[test]
+fn columns_are_objects() {
+    on_every_engine(|shop| {
+        for (name, options) in modes().into_iter().filter(|(_, options)| options.conventional.is_some()) {
+            let depends_on_row = options.conventional == Some(Grain::Row);
+            shop.run(SET, &[1.into(), 10.into()]).unwrap();
+            let (enough, transaction) = take(shop, options.clone(), 1, 4).unwrap();
+            assert!(enough, "{name}");
+            let mut other = shop.database.futures(TransactionOptions {
+                lock_timeout: Some(std::time::Duration::ZERO),
+                ..options.clone()
+            });
+            other.write("stock", [1], "name", name);
+            let renamed = state(block_on(other.commit()));
+            let taken = state(block_on(transaction.commit()));
+            let expected = match (depends_on_row, options.concurrency) {
+                (false, _) => (None, None),
+                (true, Concurrency::Optimistic) => (None, Some(SqlState::SERIALIZATION_FAILURE)),
+                (true, Concurrency::Pessimistic) => (Some(SqlState::LOCK_NOT_AVAILABLE), None),
+            };
+            assert_eq!((renamed, taken), expected, "{name}");
+        }
     });
 }
 

@@ -338,9 +338,10 @@ impl FutureTransaction {
         let Made { definition, arguments } = future_program::program(all, &[])?;
         let program = self.database.interned(&definition)?;
         let mut caller = Caller { owner: self.owner.clone(), ..Caller::of(options) };
-        if let (Some(owner), Some(_)) = (&self.owner, options.locks_by()) {
+        if let (Some(owner), Some(grain)) = (&self.owner, options.locks_by()) {
             let encoded = program.encode(&arguments)?;
-            self.database.lock_written(owner, program.procedure(), &encoded, options.lock_timeout).await?;
+            let how = (grain, options.lock_timeout);
+            self.database.lock_written(owner, program.procedure(), &encoded, how).await?;
             caller.is_conventional = true;
         }
         self.steps.clear();

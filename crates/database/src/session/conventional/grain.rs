@@ -109,6 +109,12 @@ impl Accesses {
         }
     }
 
+    /// How it accesses a row that it writes at one moment, so that nobody depends on what it reads.
+    pub(crate) fn blindly_writing(&self, table: TableId) -> Access {
+        let written = self.0.get(&table).map_or(EVERY, |access| access.written);
+        Access { read: ColumnMask::EMPTY, written }
+    }
+
     /// How it accesses a row that it reads in order to write it: what it reads, it is going to write, but for the key
     /// if there is anything else.
     pub(crate) fn reading_for_update(&self, table: TableId, key: ColumnMask, grain: Grain) -> Access {

@@ -1,6 +1,6 @@
 //! Waiting for locks on objects, and calls that lock what they write.
 
-use super::grain::Access;
+use super::grain::{Accesses, Grain};
 use super::lock_table::{Answer, Target, Wanted, Wish};
 use crate::Database;
 use crate::session::row_name::row_name;
@@ -81,7 +81,7 @@ impl Database {
         }
     }
 
-    /// Locks the rows that a call is going to write.
+    /// Locks the rows that a call is going to write, or the columns of them that it may write.
     ///
     /// # Errors
     /// `40001` if the owner has to give way itself; `55P03` if it would have to wait for too long.
@@ -90,8 +90,12 @@ impl Database {
         owner: &Arc<Owner>,
         procedure: &Procedure,
         arguments: &[u8],
-        timeout: Option<Duration>,
+        (grain, timeout): (Grain, Option<Duration>),
     ) -> Result<()> {
+        let accesses = match grain {
+            Grain::Row => Accesses::default(),
+            Grain::Column => Accesses::of(&procedure.program, &self.definitions().catalog),
+        };
         let mut locked: BTreeSet<(TableId, KeyBytes)> = BTreeSet::new();
         loop {
             let next = {
@@ -105,7 +109,8 @@ impl Database {
                 written.find(|row| !locked.contains(row))
             };
             let Some((table, key)) = next else { return Ok(()) };
-            let wanted = Wanted { target: Target::Row(table, key.clone()), access: Access::EXCLUSIVE };
+            let wanted =
+                Wanted { target: Target::Row(table, key.clone()), access: accesses.blindly_writing(table) };
             self.lock(owner, &wanted, timeout).await?;
             locked.insert((table, key));
         }
@@ -130,7 +135,9 @@ impl Database {
             let owner = self.sessions().admission.owner(caller.label, age);
             age = Some(Age(owner.age));
             let guard = Guard { database: self, owner };
-            let granted = self.lock_written(&guard.owner, procedure, arguments, caller.timeout).await;
+            // Whoever depends on whole rows has locked all their columns.
+            let how = (Grain::Column, caller.timeout);
+            let granted = self.lock_written(&guard.owner, procedure, arguments, how).await;
             match granted {
                 Ok(()) => return Ok(Some(guard)),
                 // It has given way, and does not tell anybody: nothing was shown.
