@@ -331,6 +331,13 @@ CASES = [
         for way in "ROUND_HALF_EVEN ROUND_HALF_UP ROUND_HALF_DOWN ROUND_UP ROUND_DOWN ROUND_CEILING ROUND_FLOOR "
         "ROUND_05UP".split()
     ),
+    # Lists that change in the middle.
+    (
+        "def f(i: int, x: int) -> list[int]:\n    xs = [1, 2, 3, 2]\n    xs.insert(i, x)\n    xs.remove(2)\n"
+        "    xs.insert(len(xs), xs.pop(0))\n    print(xs.pop(i), len(xs))\n    xs.pop(-1)\n    return xs\n",
+        [(i, 9) for i in range(-6, 6)],
+    ),
+    ("def f(x: int) -> list[int]:\n    xs = [1]\n    xs.remove(x)\n    xs.pop(0)\n    return xs\n", [(1,), (2,)]),
     # Texts.
     (
         "def f(s: str) -> str:\n    return f'{s.isalpha()} {s.isdecimal()} {s.isdigit()} {s.isalnum()} {s.isspace()} '"

@@ -531,6 +531,8 @@ class Writer(Expressions):
             lines += [f"{name}[{self.int(0)}] = {self.int(1)}", f"{name}[{self.int(0)}] += {self.int(1)}"]
             lines += [f"{name}.sort()", f"{name}.sort(reverse=True)", f"{name}.extend({self.list(0)})"]
             lines += [f"if {name}:\n{indent}    {name}.pop()", f"{name}.pop()", f"{name}.clear()"]
+            lines += [f"{name}.insert({self.int(0)}, {self.int(1)})", f"{name}.remove({self.int(0)})"]
+            lines += [f"{name}.pop({self.int(0)})"]
         if self.dicts:
             name = chance.choice(self.dicts)
             lines += [f"{name}[{self.int(0)}] = {self.int(1)}", f"{name}[{self.int(0)}] += 1"]

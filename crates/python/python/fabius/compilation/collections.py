@@ -64,6 +64,10 @@ class Collections:
         """A call with its arguments in fewer words."""
         raise NotImplementedError
 
+    def place_in(self, name: ast.expr, index: ast.expr, out: Statements, message: str = "") -> ast.expr:
+        """A place in a list, from 0, that is there."""
+        raise NotImplementedError
+
     def divided(self, name: str, node: ast.Call, out: Statements) -> None:
         """Adds the parts of a text to a list."""
         raise NotImplementedError
@@ -618,7 +622,7 @@ class Collections:
         return load(text, node)
 
     def asked(self, shape: str, node: ast.Call, out: Statements) -> ast.expr:
-        """``xs.pop()``, ``d.pop(key)``, ``xs.count(x)``, ``xs.index(x)``"""
+        """``xs.pop()``, ``xs.pop(i)``, ``d.pop(key)``, ``xs.count(x)``, ``xs.index(x)``"""
         assert isinstance(node.func, ast.Attribute)
         name, what = self.collection(node.func.value, out), node.func.attr
         if shape == DICT and what == "pop" and len(node.args) == 1:
@@ -626,16 +630,18 @@ class Collections:
             value = self.named(self.got(name, key, None, node, out), out)
             self.remove(name, key, node, out)
             return value
-        if shape == LIST and what == "pop" and not node.args:
+        if shape == LIST and what == "pop" and len(node.args) <= 1:
             self.refuse_parameter(name, node)
+            at_index = self.named(self.value(node.args[0], out), out) if node.args else None
             message = constant("pop from empty list", node)
             is_empty = compare(count_of(name, node), ast.Eq(), constant(0, node), node)
             out.append(when(is_empty, [at(Raised(kind="IndexError", message=message), node)], [], node))
-            last = at(ast.BinOp(count_of(name, node), ast.Sub(), constant(1, node)), node)
-            value = self.named(at(Element(list=load(name, node), place=last), node), out)
-            upper = at(ast.UnaryOp(ast.USub(), constant(1, node)), node)
-            rest = at(ast.Subscript(load(name, node), at(ast.Slice(None, upper, None), node), ast.Load()), node)
-            self.collect(name, LIST, rest, out)
+            last: ast.expr = at(ast.BinOp(count_of(name, node), ast.Sub(), constant(1, node)), node)
+            if at_index is not None:
+                last = self.place_in(load(name, node), at_index, out, "pop index out of range")
+            place = self.named(last, out)
+            value = self.named(at(Element(list=load(name, node), place=place), node), out)
+            self._replace(name, place, [], place, node, out)
             return value
         if shape == LIST and what in ("count", "index") and len(node.args) == 1:
             value = self.named(self.value(node.args[0], out), out)
@@ -657,6 +663,20 @@ class Collections:
         raise Refused(node, f"{what} of a {shape} in this form", "write a loop")
 
     # How they change.
+
+    def _replace(
+        self, name: str, place: ast.expr, new: list[ast.expr], gone: ast.expr | None, node: ast.AST, out: Statements
+    ) -> None:
+        """``xs[place:place] = new``, without the element at ``gone``, which is that at ``place``."""
+        behind = place if gone is None else at(ast.BinOp(gone, ast.Add(), constant(1, node)), node)
+        before: ast.expr
+        before, after = (
+            at(ast.Subscript(load(name, node), at(part, node), ast.Load()), node)
+            for part in (ast.Slice(None, place, None), ast.Slice(behind, None, None))
+        )
+        if new:
+            before = at(ast.BinOp(before, ast.Add(), at(ast.List(new, ast.Load()), node)), node)
+        self.collect(name, LIST, at(ast.BinOp(before, ast.Add(), after), node), out)
 
     def refuse_parameter(self, name: str, place: ast.AST) -> None:
         """What callers gave is theirs."""
@@ -732,6 +752,14 @@ class Collections:
             self.collect(name, LIST, at(ast.Call(load("sorted", node), [load(name, node)], node.keywords), node), out)
         elif what == "reverse" and shape == LIST and not arguments:
             self.collect(name, LIST, call("reversed", [load(name, node)], node), out)
+        elif what == "insert" and shape == LIST and len(arguments) == 2:
+            place, value = (self.named(one, out) for one in self.sequence(arguments, out))
+            self._replace(name, place, [value], None, node, out)
+        elif what == "remove" and shape == LIST and len(arguments) == 1:
+            found = load(self._find(name, self.named(self.value(arguments[0], out), out), node, out), node)
+            raised = at(Raised(kind="ValueError", message=constant("list.remove(x): x not in list", node)), node)
+            out.append(when(compare(found, ast.Lt(), constant(0, node), node), [raised], [], node))
+            self._replace(name, found, [], found, node, out)
         elif what == "pop":
             self.asked(shape, node, out)
         else:
