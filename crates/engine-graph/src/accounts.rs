@@ -84,14 +84,14 @@ pub fn with_grounds<R>(
     let material = Material { definitions: &definitions, decompositions: &decompositions, prefixes };
     let stamped = encoded.iter().zip(FIRST..).map(|((procedure, arguments), seq)| {
         let call = Call { procedure: *procedure, arguments, key: None, wants_result: false };
-        Stamped { call, seq: Seq(seq), batch: None }
+        Stamped { call, seq: Seq(seq), time_us: 0, batch: None }
     });
     let stamped: Vec<_> = stamped.collect();
     let ground = Ground::new(rig.foundation.clone());
     let schema = ground.gate.read();
     let mut graph = Graph::default();
     construct(&material, &stamped, &mut graph);
-    test(&mut graph, Grounds { material: &material, ground: &ground, schema: &schema, time_us: 0 })
+    test(&mut graph, Grounds { material: &material, ground: &ground, schema: &schema })
 }
 
 /// The number of an account's queue, if it has one.

@@ -12,6 +12,7 @@ use fabius_engine::eager::{Ground, Runner};
 use fabius_engine::{Foundation, Standpoint};
 use fabius_env::schedule;
 use fabius_env::sync::Mutex;
+use fabius_value::Seq;
 use parking_lot::{MutexGuard, RwLockWriteGuard};
 use std::sync::Arc;
 
@@ -67,6 +68,16 @@ impl GraphEngine {
     /// Sets how many calls a batch takes at the most; the batch in progress ends first.
     pub fn set_batch_calls_max(&self, calls: u32) {
         self.initiator.lock().set_batch_calls_max(calls);
+    }
+
+    /// The seq that comes next.
+    pub(crate) fn next_seq(&self) -> Seq {
+        self.means.ground.shared.sequencer.next()
+    }
+
+    /// Runs calls that come next in the log, by logged time, and leaves none.
+    pub(crate) fn replay_calls(&self, calls: &mut Vec<(i64, &[u8])>) {
+        self.initiator.lock().replay(&self.means, calls.drain(..));
     }
 
     /// Leads a batch, if calls wait and nobody else leads; whether it did.

@@ -59,8 +59,6 @@ pub struct Grounds<'a> {
     pub ground: &'a Ground,
     /// The definitions in force.
     pub schema: &'a Schema,
-    /// The logged time of the calls.
-    pub time_us: i64,
 }
 
 /// What the end of an action decides about its call.
@@ -90,13 +88,15 @@ pub struct Worker<'w> {
 impl<'w> Worker<'w> {
     /// A worker with memory for the graph's time.
     pub fn new(grounds: Grounds<'w>, graph: &'w Graph<'w>, guard: &'w Guard, arena: &'w Bump) -> Worker<'w> {
-        let Grounds { material, ground, schema, time_us } = grounds;
+        let Grounds { material, ground, schema } = grounds;
         let shared = &ground.shared;
+        // Each call has a time of its own.
+        let time_us = 0;
         Worker {
             graph,
             ground,
             calls: Turn::new(shared, schema, guard, arena, Order::Logged, time_us, InTurn),
-            actions: ActionRunner::new(material.decompositions, graph, arena, time_us, shared),
+            actions: ActionRunner::new(material.decompositions, graph, arena, shared),
             partition: 0,
             ready: Vec::new(),
             guard,
@@ -177,9 +177,9 @@ impl<'w> Worker<'w> {
                     let later = call + ahead as u32 * CALL_STRIDE;
                     graph.calls.get(later as usize).map(|_| graph.actions_of(later))
                 });
-                let Stamped { call: what, seq, batch } = &graph.calls[call as usize].stamped;
+                let Stamped { call: what, seq, time_us, batch } = &graph.calls[call as usize].stamped;
                 let place = batch.map_or(0, |(_, place)| place);
-                let outcomes = self.calls.run_in_turn(*seq, what, place);
+                let outcomes = self.calls.run_in_turn(*seq, what, place, *time_us);
                 if let Some((work, _)) = batch {
                     self.ground.end(work, 1, outcomes);
                 }

@@ -40,6 +40,8 @@ pub struct Stamped<'a> {
     pub call: Call<'a>,
     /// The call's timestamp.
     pub seq: Seq,
+    /// The time that it was logged with, in microseconds since 1970.
+    pub time_us: i64,
     /// Who has handed it in, and its place there; nobody if it comes from the log.
     pub batch: Option<(&'a Arc<Work>, u32)>,
 }

@@ -17,6 +17,7 @@ use bumpalo::Bump;
 use fabius_engine::checkpoint::State;
 use fabius_engine::eager::Ground;
 use fabius_engine::eager::intake::{Chunk, Intake, Outcomes, Work};
+use fabius_engine::entry::Call;
 use fabius_engine::{Batch, batch, entry};
 use fabius_env::schedule;
 use fabius_program::execute::emptied;
@@ -32,6 +33,8 @@ const BATCH_BYTES: usize = 1 << 20;
 const GRAPHS_PER_WORKER: usize = 4;
 /// Partitions for each worker: one that comes late finds something left.
 const PARTITIONS_PER_WORKER: usize = 2;
+/// Workers for each partition while a log is replayed: there are always more graphs to be built ahead.
+const REPLAYING_WORKERS_PER_PARTITION: usize = 2;
 /// Batches for which a worker that was there is expected to come again.
 const CREW_MEMORY: usize = 16;
 
@@ -114,10 +117,10 @@ impl Initiator {
                     let encoded = entry::calls(chunk.calls()).zip(&mut seqs).zip(chunk.first..);
                     calls.extend(encoded.map(|((call, seq), place)| {
                         let call = call.expect("batches are encoded by their builder");
-                        Stamped { call, seq, batch: Some((&chunk.work, place)) }
+                        Stamped { call, seq, time_us, batch: Some((&chunk.work, place)) }
                     }));
                 }
-                self.execute(means, &calls, time_us);
+                self.execute(means, &calls, self.partitions());
                 self.calls = emptied(calls);
                 self.size.adapt(count, ground.now_ns() - begun);
             }
@@ -139,29 +142,59 @@ impl Initiator {
             .map(|(call, place)| Stamped {
                 call: call.expect("calls are checked when they are taken"),
                 seq: means.ground.shared.sequencer.take(),
+                time_us,
                 batch: Some((&work, place)),
             })
             .collect();
-        self.execute(means, &calls, time_us);
+        self.execute(means, &calls, self.partitions());
         std::mem::take(&mut *work.batch.outcomes())
     }
 
-    /// Builds graphs of calls, and executes them.
-    fn execute(&mut self, means: &Means, calls: &[Stamped<'_>], time_us: i64) {
+    /// Runs calls of consecutive entries that have their places in the order, each entry's with their logged time;
+    /// nobody is told what has become of them.
+    pub fn replay<'c>(&mut self, means: &Means, entries: impl Iterator<Item = (i64, &'c [u8])>) {
+        let sequencer = &means.ground.shared.sequencer;
+        let mut calls = emptied(std::mem::take(&mut self.calls));
+        for (time_us, encoded) in entries {
+            calls.extend(entry::calls(encoded).map(|call| {
+                let call = call.expect("calls are checked when they are taken");
+                // What is remembered under a key is remembered with its result.
+                let call = Call { wants_result: call.wants_result && call.key.is_some(), ..call };
+                Stamped { call, seq: sequencer.take(), time_us, batch: None }
+            }));
+        }
+        if !calls.is_empty() {
+            self.execute(means, &calls, self.workers() / REPLAYING_WORKERS_PER_PARTITION);
+        }
+        self.calls = emptied(calls);
+    }
+
+    /// Workers that are expected.
+    fn workers(&self) -> usize {
+        self.crew_sizes.into_iter().max().unwrap_or(1)
+    }
+
+    /// Partitions for them, while callers wait.
+    fn partitions(&self) -> usize {
+        let workers = self.workers();
+        if workers == 1 { 1 } else { workers * PARTITIONS_PER_WORKER }
+    }
+
+    /// Builds graphs of calls, and executes them in so many partitions.
+    fn execute(&mut self, means: &Means, calls: &[Stamped<'_>], partitions: usize) {
+        let workers = self.workers();
         let Initiator { decompositions, arenas, spare, .. } = self;
         let ground = &means.ground;
         let schema = ground.gate.read();
         let definitions = &*schema.definitions;
         decompositions.follow(definitions, calls.last().map_or(Seq::ZERO, |stamped| stamped.seq));
-        let workers = self.crew_sizes.into_iter().max().unwrap_or(1);
-        let for_workers = if workers == 1 { 1 } else { workers * PARTITIONS_PER_WORKER };
-        let partitions = means.partitions.unwrap_or(for_workers).max(1);
+        let partitions = means.partitions.unwrap_or(partitions).max(1);
         let graph_calls =
             (calls.len() / (workers * GRAPHS_PER_WORKER)).clamp(*GRAPH_CALLS.start(), *GRAPH_CALLS.end());
         let procedures = calls.iter().map(|stamped| stamped.call.procedure);
         let prefixes = Prefixes::of(decompositions, procedures, definitions);
         let material = Material { definitions, decompositions, prefixes };
-        let grounds = Grounds { material: &material, ground, schema: &schema, time_us };
+        let grounds = Grounds { material: &material, ground, schema: &schema };
         let graphs = calls.chunks(graph_calls).collect();
         let round = Round::new(grounds, partitions, graphs, arenas, spare, &means.statistics);
         means.crew.lead(&|| round.take_part());

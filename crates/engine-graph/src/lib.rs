@@ -29,6 +29,7 @@
 //! | [`crew`] | the threads that are lent |
 //! | [`statistics`] | where time goes |
 //! | [`engine`] | the engine behind the contract |
+//! | [`replay`] | the log's calls as graphs again |
 //!
 //! It is not responsible for running a call from beginning to end: that is `fabius_engine::eager`.
 
@@ -46,9 +47,11 @@ pub mod handed;
 pub mod initiator;
 pub mod partitioning;
 pub mod record_action;
+pub mod replay;
 pub mod round;
 pub mod standing;
 pub mod statistics;
 pub mod turns;
 
 pub use engine::{GraphEngine, Settings};
+pub use replay::Logged;

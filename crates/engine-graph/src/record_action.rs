@@ -39,7 +39,6 @@ pub struct ActionRunner<'a> {
     arena: &'a Bump,
     shared: &'a Shared,
     frame: Frame<'a, Row, Infallible>,
-    time_us: i64,
     /// Not while a run is in progress.
     buffers: Option<Box<Buffers<'a>>>,
     trail: Trail<'a>,
@@ -91,17 +90,16 @@ struct Buffers<'a> {
 }
 
 impl<'a> ActionRunner<'a> {
-    /// A runner for calls that were logged at a time, with memory until the end of the graph.
+    /// A runner for the calls of a graph, with memory until its end.
     pub fn new(
         decompositions: &'a Decompositions,
         graph: &'a Graph<'a>,
         arena: &'a Bump,
-        time_us: i64,
         shared: &'a Shared,
     ) -> ActionRunner<'a> {
         let (frame, trail) = Default::default();
         let buffers = Some(Box::default());
-        ActionRunner { decompositions, graph, arena, shared, frame, time_us, buffers, trail }
+        ActionRunner { decompositions, graph, arena, shared, frame, buffers, trail }
     }
 
     /// What a dependent call is taken apart into.
@@ -125,7 +123,7 @@ impl<'a> ActionRunner<'a> {
             record,
             is_sole: false,
             is_tentative: false,
-            time_us: self.time_us,
+            time_us: 0,
             written: ColumnMask::EMPTY,
             written_own: ColumnMask::EMPTY,
             seq: Seq::ZERO,
@@ -148,12 +146,13 @@ impl<'a> ActionRunner<'a> {
     /// Runs an independent action at the head of the queue.
     #[inline]
     pub fn run_independent(&mut self, run: &mut Run<'a>, action: &Action, node: &CallNode<'a>) {
-        let Stamped { call, seq, .. } = &node.stamped;
+        let Stamped { call, seq, time_us, .. } = &node.stamped;
         let decomposition = self.decompositions.get(call.procedure);
         let decomposition = decomposition.expect("it was there when the graph was built");
         let place = ElementPlace { element: action.element(), turn: 0, behind: node.behind };
         let code = decomposition.action(place.element);
         (run.is_sole, run.is_tentative, run.seq) = (decomposition.is_sole, false, *seq);
+        run.time_us = *time_us;
         let started = self.frame.start_action(code, call.arguments, place, self.arena);
         started.expect("the arguments of independent actions are well-formed");
         let ended = execute::run(&mut self.frame, code, run, self.arena);
@@ -197,6 +196,7 @@ impl<'a> ActionRunner<'a> {
     ) {
         run.handed = &self.graph.handed[call.node.first_handed as usize..];
         run.layout = call.layout;
+        run.time_us = call.node.stamped.time_us;
         let started = self.frame.start_action(code, call.node.stamped.call.arguments, place, self.arena);
         started.expect("the arguments of dependent actions are well-formed");
     }
@@ -281,6 +281,7 @@ pub struct Run<'a> {
     is_sole: bool,
     /// Whether what it writes may have to be dropped, or to wait.
     is_tentative: bool,
+    /// When the call of the action was logged.
     time_us: i64,
     /// What is written in the end.
     written: ColumnMask,

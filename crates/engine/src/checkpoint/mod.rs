@@ -16,17 +16,19 @@
 //! File, blocks and checksums: [`fabius_storage::checkpoint`].
 
 mod digest;
+mod hand_over;
 mod outcome;
 mod read;
 mod write;
 
 pub use digest::{Digest, differences};
+pub use hand_over::hand_over;
 pub use read::{read, read_definitions};
 pub use write::{Progress, Written, write};
 
 use crate::Definitions;
 use crate::idempotency::Keys;
-use fabius_value::Seq;
+use fabius_value::{Datum, Seq};
 
 /// What an engine begins with instead of nothing.
 pub struct State {
@@ -38,6 +40,17 @@ pub struct State {
     pub definitions: Definitions,
     /// First outcomes by idempotency key.
     pub keys: Keys,
-    /// By table, then column: the least and the greatest value, if it is an exact number.
-    pub ranges: Vec<Vec<Option<(i128, i128)>>>,
+    /// By table.
+    pub ranges: Vec<Ranges>,
+}
+
+/// By column of a table: the least and the greatest value, if it is an exact number.
+pub type Ranges = Vec<Option<(i128, i128)>>;
+
+/// Widens the range of a column by a value.
+fn include(range: &mut Option<(i128, i128)>, value: Datum<'_>) {
+    if let Datum::Int(_) | Datum::Numeric(_) = value {
+        let (low, high) = range.get_or_insert((value.exact(), value.exact()));
+        (*low, *high) = ((*low).min(value.exact()), (*high).max(value.exact()));
+    }
 }

@@ -1,7 +1,7 @@
 //! From a checkpoint to the state that an engine begins with.
 
 use super::write::scalars;
-use super::{State, outcome};
+use super::{Ranges, State, include, outcome};
 use crate::Definitions;
 use crate::entry::{take_bytes, take_varint};
 use crate::idempotency::Keys;
@@ -76,7 +76,7 @@ struct Loading {
 struct LoadingTable {
     table: Arc<Table>,
     columns: Vec<ScalarType>,
-    ranges: Vec<Option<(i128, i128)>>,
+    ranges: Ranges,
 }
 
 impl Loading {
@@ -121,10 +121,7 @@ impl Loading {
             for (column, range) in loading.columns.iter().zip(&mut loading.ranges) {
                 let value = reader.scalar(*column).map_err(told)?;
                 row.push(value);
-                if let Datum::Int(_) | Datum::Numeric(_) = value {
-                    let (low, high) = range.get_or_insert((value.exact(), value.exact()));
-                    (*low, *high) = ((*low).min(value.exact()), (*high).max(value.exact()));
-                }
+                include(range, value);
             }
             restore(&loading.table, self.seq, &row, &mut key, &guard).map_err(told)?;
         }

@@ -302,9 +302,10 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         self.call(&coming.call, &[], place, at, &mut Company::Neither);
     }
 
-    /// Runs a call that was logged at `seq` and has not been looked at; gives what became of it.
-    pub fn run_in_turn(&mut self, seq: Seq, call: &Call<'a>, place: u32) -> Outcomes {
+    /// Runs a call that was logged at `seq`, with its logged time, and has not been looked at; gives what became of it.
+    pub fn run_in_turn(&mut self, seq: Seq, call: &Call<'a>, place: u32, time_us: i64) -> Outcomes {
         self.order = Order::Placed(seq);
+        self.transaction.set_time(time_us);
         self.decode(call);
         self.call(call, &[], place, Some(seq), &mut Company::Neither);
         std::mem::take(&mut self.outcomes)
