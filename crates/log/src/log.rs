@@ -57,9 +57,23 @@ impl Log {
         options: LogOptions,
         visit: impl FnMut(Frame<'_>) -> Result<(), E>,
     ) -> Result<(Self, RecoveryReport), E> {
+        Self::open_when(disk, options, visit, || Ok(()))
+    }
+
+    /// Opens the log as [`open`](Self::open) does, for a `visit` that only notes what it is shown: `is_taken` is
+    /// asked once everything has been read, before anything is changed.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), or the error of `is_taken`; then nothing was changed.
+    pub fn open_when<E: From<LogError>>(
+        disk: Arc<dyn Disk>,
+        options: LogOptions,
+        visit: impl FnMut(Frame<'_>) -> Result<(), E>,
+        is_taken: impl FnOnce() -> Result<(), E>,
+    ) -> Result<(Self, RecoveryReport), E> {
         assert!(options.first_seq > 0, "sequence numbers begin with 1");
         let lock = disk.lock().map_err(|error| LogError::io("locking the log", disk.directory(), error))?;
-        let (writer, report) = recover(disk, &options, visit)?;
+        let (writer, report) = recover(disk, &options, visit, is_taken)?;
         let has_thread = options.flusher == Flusher::Thread;
         let commit = Arc::new(GroupCommit::new(options, writer));
         let flusher = if has_thread { Some(start_flusher(&commit)?) } else { None };

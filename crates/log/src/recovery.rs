@@ -35,11 +35,12 @@ pub struct RecoveryReport {
     pub torn_tail: Option<TornTail>,
 }
 
-/// Reads the log in `disk`, showing `visit` every batch, and makes it ready to be written.
+/// Reads the log in `disk`, showing `visit` every batch, and makes it ready to be written, unless `is_taken` objects.
 pub(crate) fn recover<E: From<LogError>>(
     disk: Arc<dyn Disk>,
     options: &LogOptions,
     mut visit: impl FnMut(Frame<'_>) -> Result<(), E>,
+    is_taken: impl FnOnce() -> Result<(), E>,
 ) -> Result<(SegmentWriter, RecoveryReport), E> {
     let mut reading = Reading::default();
     let needed = options.first_seq;
@@ -49,6 +50,7 @@ pub(crate) fn recover<E: From<LogError>>(
             LogItem::Segment(_) | LogItem::Mark { .. } => Ok(()),
         }
     })?;
+    is_taken()?;
     check_range(&reading, options)?;
     cut(&*disk, &reading)?;
     let next_seq = reading.next_seq.unwrap_or(options.first_seq);
