@@ -7,6 +7,7 @@ use crate::identity::is_member;
 use crate::meeting::Meeting;
 use crate::opening;
 use crate::options::{Durability, EngineKind, Options};
+use crate::recovery::Recovery;
 use crate::session::shared::Sessions;
 use crate::signal::Signal;
 use crate::statement::Caller;
@@ -22,12 +23,13 @@ use fabius_engine_lazy::LazyEngine;
 use fabius_engine_partitioned::{PartitionedEngine, Policy as Partitioning, Scheme};
 use fabius_engine_split::SplitEngine;
 use fabius_env::{Clock, DirectoryLock, Disk, RealClock, RealDisk};
-use fabius_log::{DatabaseId, Flusher, Log, LogError, LogOptions, RecoveryReport};
+use fabius_log::{DatabaseId, Flusher, Frame, Log, LogError, LogOptions, RecoveryReport};
 use fabius_program::arguments;
 use fabius_program::catalog::Catalog;
 use fabius_storage::block;
 use fabius_value::{Error, Result, Seq, SqlState, Value};
 use parking_lot::Mutex;
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{
@@ -133,24 +135,29 @@ impl Database {
         };
         let foundation = Arc::new(Foundation::new(clock));
         let mut database = Database::start(foundation.clone(), Options { workers: 0, ..options });
-        let engine = database.engine.clone();
         let newest = begin.state.as_ref().map(|state| state.seq);
-        begin.state.into_iter().for_each(|state| engine.restore(state));
+        let (chosen, graph) = ((options.engine, database.engine.clone()), database.graph.clone());
+        let threads = options.recovery_threads();
+        let recovery = RefCell::new(Recovery::begin(chosen, graph, foundation.clone(), begin.state, threads));
         let last = newest.unwrap_or_default();
         log_options.first_seq = last.next().0;
         let mut bytes_replayed = 0;
         let mut begins_late = None;
-        let (log, report) = Log::open(log_disk, log_options, |frame| {
+        let take = |frame: Frame<'_>| {
             // What begins too late cannot be replayed; the log refuses it once it has all been judged.
             if *begins_late.get_or_insert(frame.first_seq > last.next().0) || frame.last_seq() <= last.0 {
                 return Ok(());
             }
             bytes_replayed += frame.payload.len() as i64;
-            let take = || engine.take(Seq(frame.first_seq), frame.entry_count, frame.payload);
-            foundation.attempt(take).map(|_| ()).map_err(Opening::Replay)
-        })
-        .map_err(|error| match error {
-            Opening::Log(error) => opening::explain(&error, &begin.passed_over),
+            recovery.borrow_mut().take(&frame).map_err(Opening::Replay)
+        };
+        let end = || recovery.borrow_mut().end();
+        let opened = Log::open_when(log_disk, log_options, take, || end().map_err(Opening::Replay));
+        let (log, report) = opened.map_err(|error| match error {
+            // What is wrong with an entry before the damage is told first.
+            Opening::Log(error) => {
+                end().err().unwrap_or_else(|| opening::explain(&error, &begin.passed_over))
+            }
             Opening::Replay(error) => error,
         })?;
         fabius_storage::checkpoint::delete_unfinished(&*disk)?;

@@ -51,6 +51,7 @@ mod member;
 mod opening;
 mod options;
 pub mod quantity;
+mod recovery;
 mod repair;
 mod replay;
 pub mod session;

@@ -11,6 +11,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+/// Threads that replay the log, at most.
+const RECOVERY_THREADS_MAX: usize = 64;
+
 /// The strategy that runs calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum EngineKind {
@@ -151,6 +154,23 @@ pub struct Options {
     pub history: Option<Duration>,
     /// When a caller is told of a call, in a cluster.
     pub replication: Replication,
+    /// Threads that replay the log when the database is opened, 64 at most: the calls that no checkpoint has. With one,
+    /// the engine takes them one after the other; with several, they are run as the graph engine runs them, whichever
+    /// engine goes on from there. `None`: as many as there are cores, 16 at most. A log with few calls is replayed by
+    /// one thread in any case, and so is that of a node of a cluster.
+    pub recovery_threads: Option<usize>,
+}
+
+impl Options {
+    /// How many threads replay the log.
+    pub(crate) fn recovery_threads(&self) -> usize {
+        self.recovery_threads.unwrap_or_else(cores).clamp(1, RECOVERY_THREADS_MAX)
+    }
+}
+
+/// As many threads as there are cores, 16 at most.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, |count| count.get()).clamp(1, 16)
 }
 
 impl Default for Options {
@@ -158,7 +178,7 @@ impl Default for Options {
         Options {
             engine: EngineKind::default(),
             durability: Durability::default(),
-            workers: std::thread::available_parallelism().map_or(1, |count| count.get()).clamp(1, 16),
+            workers: cores(),
             policy: Policy::default(),
             locking: LockingPolicy::default(),
             split: SplitPolicy::default(),
@@ -169,6 +189,7 @@ impl Default for Options {
             key_window_calls: None,
             history: None,
             replication: Replication::default(),
+            recovery_threads: None,
         }
     }
 }

@@ -43,9 +43,14 @@ pub const KEYS: u64 = 6;
 
 /// Two or three tables: keys of most types, columns of all, secondary indexes, hash tables.
 pub fn schema(seed: u64) -> Catalog {
-    let text = schema::text(&mut Random::seeded(seed));
+    let text = schema_text(seed);
     verify::load(&text, "generated", &Catalog::new())
         .unwrap_or_else(|errors| panic!("schema {seed} is refused: {errors}\n{text}"))
+}
+
+/// The tables of [`schema`] as text.
+pub fn schema_text(seed: u64) -> String {
+    schema::text(&mut Random::seeded(seed))
 }
 
 /// A program over the catalog's tables.
