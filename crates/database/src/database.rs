@@ -84,9 +84,9 @@ impl Drop for GivesMemoryBack {
 }
 
 impl Database {
-    /// Opens the database in a directory, or begins one there: loads the newest whole checkpoint and promises
-    /// again what the log has behind it. Every call whose outcome was ever acknowledged is there; values
-    /// follow lazily.
+    /// Opens the database in a directory, or begins one there: loads the newest whole checkpoint and runs again what
+    /// the log has behind it, by [`Options::recovery_threads`]. Every call whose outcome was ever acknowledged is
+    /// there.
     ///
     /// # Errors
     /// A directory that cannot be read or written or is in use, damage in the log (named with segment

@@ -19,6 +19,7 @@ use crate::options::EngineKind;
 use fabius_engine::checkpoint::{State, hand_over};
 use fabius_engine::{Engine, Foundation};
 use fabius_engine_graph::{GraphEngine, Logged, Settings as GraphSettings};
+use fabius_env::schedule;
 use fabius_log::Frame;
 use fabius_value::{Error, Result, Seq, SqlState};
 use std::ops::Range;
@@ -107,7 +108,8 @@ impl Recovery {
         state: Option<State>,
         threads: usize,
     ) -> Recovery {
-        let way = if threads > 1 {
+        // Threads of a simulation take turns, of which these would not know.
+        let way = if threads > 1 && !schedule::is_simulated() {
             Way::Undecided(state)
         } else {
             state.into_iter().for_each(|state| chosen.restore(state));
