@@ -161,6 +161,10 @@ impl Recovery {
             Way::Together(mut crew) => {
                 crew.hand_on(std::mem::take(&mut self.stretch))?;
                 let engine = crew.end()?;
+                // Somebody may have panicked who helped when there was nothing left for the leader.
+                if let Some(failure) = self.foundation.failure() {
+                    return Err(failure.clone());
+                }
                 if self.graph.is_none() {
                     // Of all others only the lazy engine's proofs rest upon what is in the rows.
                     let with_ranges = self.kind == EngineKind::Lazy;
