@@ -227,12 +227,21 @@ fn upper_step(value: i128, limit: i128) -> i128 {
 
 /// A bound at or below `value`, likewise.
 fn lower_step(value: i128, limit: i128) -> i128 {
-    if value >= 0 { 0.max(limit) } else { (-upper_step(-value, -(limit + 1)) - 1).max(limit) }
+    if value >= 0 { 0.max(limit) } else { (-upper_step(value.saturating_neg(), -(limit + 1)) - 1).max(limit) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Goal: the widest interval has no more room, and making some does not overflow.
+    #[test]
+    fn the_widest_interval_stays_as_it_is() {
+        let widest = Interval::new(i128::MIN, i128::MAX);
+        assert_eq!(widest.with_room(widest), widest);
+        let below = Interval::new(i128::MIN + 1, 0);
+        assert!(below.with_room(widest).covers(below));
+    }
 
     /// Goal: each operation's interval holds every result of the operation on members.
     #[test]
