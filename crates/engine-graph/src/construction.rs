@@ -46,6 +46,8 @@ struct Pending<'a> {
     element: Option<(u16, u32)>,
     /// Whether it writes the record, if its call is taken apart.
     writes: bool,
+    /// Whether its call is taken apart only if there is a row.
+    needs_row: bool,
     /// None, if it is about an idempotency key.
     table: Option<&'a Arc<Table>>,
     /// Among the bytes of the keys.
@@ -121,28 +123,30 @@ impl<'a> Construction<'_, 'a> {
         let (call, number) = (&stamped.call, self.graph.calls.len() as u32);
         let Construction { guard, decoded, rows, keys, pending, key, .. } = self;
         let Graph { calls, layouts, .. } = &mut *self.graph;
-        let mut add = |table: Option<&'a Arc<Table>>, key: &Key, is_whole, (slice, element), writes| {
-            let (begin, hash) = (keys.len(), key.hash());
-            keys.extend_from_slice(key.bytes());
-            let key = begin..keys.len();
-            let likely = None;
-            pending.push(Pending {
-                call: number,
-                slice,
-                element,
-                writes,
-                table,
-                key,
-                hash,
-                is_whole,
-                likely,
-            });
-        };
+        let mut add =
+            |table: Option<&'a Arc<Table>>, key: &Key, is_whole, (slice, element), (writes, needs_row)| {
+                let (begin, hash) = (keys.len(), key.hash());
+                keys.extend_from_slice(key.bytes());
+                let key = begin..keys.len();
+                let likely = None;
+                pending.push(Pending {
+                    call: number,
+                    slice,
+                    element,
+                    writes,
+                    needs_row,
+                    table,
+                    key,
+                    hash,
+                    is_whole,
+                    likely,
+                });
+            };
         if let Some(bytes) = call.key {
             // Who repeats it gets the first one's outcome.
             key.clear();
             key.extend(bytes);
-            add(None, key, false, (0, None), false);
+            add(None, key, false, (0, None), (false, true));
         }
         rows.clear();
         decoded.clear();
@@ -173,7 +177,8 @@ impl<'a> Construction<'_, 'a> {
                 // Of dependent actions each has a place of its own, also at rows that nobody writes.
                 let own = turns.as_mut().map(|turns| {
                     slice = turns.next(element.is_none_or(|(_, row)| row == 0), layouts);
-                    turns.dependent.actions[slice].writes
+                    let action = &turns.dependent.actions[slice];
+                    (action.writes, action.needs_row)
                 });
                 let whole = definitions.table(table).schema().primary_key.len();
                 let Some(prefix) = prefixes.get(table).or(own.map(|_| whole)) else { return };
@@ -195,8 +200,8 @@ impl<'a> Construction<'_, 'a> {
                     }
                     rows[begin + row]
                 });
-                let writes = own.unwrap_or(if element.is_some() { writes_each } else { writes_once });
-                add(Some(table), key, is_whole, (slice as u16, element), writes);
+                let own = own.unwrap_or((if element.is_some() { writes_each } else { writes_once }, true));
+                add(Some(table), key, is_whole, (slice as u16, element), own);
             });
             if !(has_all && fits && turns.as_ref().is_none_or(|turns| turns.fit(call.arguments))) {
                 kind = Kind::Whole;
@@ -258,7 +263,7 @@ impl<'a> Construction<'_, 'a> {
                 *free.insert(queues.len() as u32 - 1).get()
             }
         };
-        if queues[number as usize].record().is_none() {
+        if wanted.needs_row && queues[number as usize].record().is_none() {
             node.kind = Kind::Whole;
         }
         let (list, begin) = wanted.element.unwrap_or((u16::MAX, 0));
@@ -266,7 +271,7 @@ impl<'a> Construction<'_, 'a> {
         actions.push(Action { call, queue: number, next: NONE, slice, list, begin });
     }
 
-    /// Looks whether there is a row, where that does not change.
+    /// Looks whether there is a row, where one that is there stays; if there is none, calls that need it are whole.
     fn look(&mut self, number: usize) {
         let Graph { calls, actions, queues, .. } = &mut *self.graph;
         let queue = &mut queues[number];
@@ -274,10 +279,21 @@ impl<'a> Construction<'_, 'a> {
         // SAFETY: the epoch is pinned.
         if self.material.prefixes.keeps_rows(table.id()) && !unsafe { chain::is_present(record.head()) } {
             queue.subject = Subject::Key(record.key().into());
-            let mut action = queue.first;
-            while action != NONE {
-                calls[actions[action as usize].call as usize].kind = Kind::Whole;
-                action = actions[action as usize].next;
+            let mut at = queue.first;
+            while let Some(action) = actions.get(at as usize) {
+                let node = &mut calls[action.call as usize];
+                let needs_row = match node.kind {
+                    Kind::Dependent => {
+                        let decomposition = self.material.decompositions.get(node.stamped.call.procedure);
+                        let dependent = decomposition.and_then(|of| of.dependent.as_ref());
+                        dependent.is_none_or(|of| of.actions[usize::from(action.slice)].needs_row)
+                    }
+                    Kind::Independent | Kind::Whole => true,
+                };
+                if needs_row {
+                    node.kind = Kind::Whole;
+                }
+                at = action.next;
             }
         }
     }

@@ -12,13 +12,13 @@
 //! ```
 //!
 //! A unique index binds rows with other keys together: whoever writes into it needs a prefix that its columns
-//! determine. A table that no call of a batch writes has no conflicts, hence no actions. One whose rows are
-//! written, but neither come nor go, is *still*: whether a row is there is known without waiting for a turn.
+//! determine. A table that no call of a batch writes has no conflicts, hence no actions. In one that no call of the
+//! batch deletes rows from, a row that is there when the graph is built is there for all of its calls.
 //!
 //! The actions of a call are *independent* if there are no logical dependencies among them (definition 2), and
-//! none decides whether the others happen (`fabius_program::slice::are_independent`): as long as all rows are there,
-//! which is known beforehand in a table that is still. Actions with logical dependencies have code of their own each
-//! (`fabius_program::slice::take_apart`); all others are one, the call.
+//! none decides whether the others happen (`fabius_program::slice::are_independent`), as long as all rows are there.
+//! Actions with logical dependencies have code of their own each (`fabius_program::slice::take_apart`), and decide
+//! whether their row is there if that is not known; all others are one, the call.
 
 use crate::graph::Kind;
 use fabius_engine::Definitions;
@@ -28,7 +28,6 @@ use fabius_program::catalog::{Catalog, ProcedureId};
 use fabius_program::compile::{Code, compile_action, compile_action_slice, compile_results};
 use fabius_program::ir::{Program, Type, Variable, VariableId};
 use fabius_program::key_plan::KeyPlan;
-use fabius_program::known_key::AccessKind;
 use fabius_program::slice::{ColumnBounds, Interval, are_independent, take_apart};
 use fabius_value::{ColumnId, Seq, TableId};
 use std::ops::Range;
@@ -39,7 +38,7 @@ pub struct Decomposition {
     pub keys: KeyPlan,
     /// By table accessed: how many leading columns of its primary key are always known.
     prefixes: Vec<(TableId, u8)>,
-    /// Tables that may be written, and whether rows may come or go there.
+    /// Tables that may be written, and whether rows may go there.
     writes: Vec<(TableId, bool)>,
     /// The first scalar parameter behind lists.
     pub behind: Option<u16>,
@@ -123,6 +122,8 @@ pub struct DependentAction {
     pub has_turns: bool,
     /// Whether it can abort the call.
     pub decides: bool,
+    /// Whether its record's row has to be there when the graph is built.
+    pub needs_row: bool,
     /// Whether it writes its record,
     pub writes: bool,
     /// and only when the last has decided.
@@ -152,6 +153,7 @@ impl Dependent {
                 followers: followers.collect(),
                 has_turns: action.key.list().is_some(),
                 decides: action.decides,
+                needs_row: action.needs_row,
                 writes: action.writes,
                 holds: action.holds,
                 begins: slices.deciding.last().is_some_and(|last| {
@@ -211,7 +213,7 @@ impl Decomposition {
             keys.keys().map(|(table, known)| (table, known as u8)).collect();
         let mut writes = Vec::new();
         for access in accesses(program, catalog).iter().filter(|access| access.writes_anything()) {
-            writes.push((access.table, access.kind == AccessKind::Insert || access.deletes));
+            writes.push((access.table, access.deletes));
             let schema = catalog.table(access.table);
             let unique = schema.indexes.iter().filter(|index| index.unique);
             for index in unique.filter(|index| index.columns.iter().any(|c| access.writes.contains(*c))) {
@@ -324,7 +326,7 @@ struct Prefix {
     columns: u8,
     is_whole: bool,
     is_written: bool,
-    is_still: bool,
+    loses_rows: bool,
 }
 
 impl Prefixes {
@@ -334,7 +336,7 @@ impl Prefixes {
         procedures: impl Iterator<Item = ProcedureId>,
         definitions: &Definitions,
     ) -> Prefixes {
-        let nothing = Prefix { columns: u8::MAX, is_whole: false, is_written: false, is_still: true };
+        let nothing = Prefix { columns: u8::MAX, is_whole: false, is_written: false, loses_rows: false };
         let mut tables = vec![nothing; definitions.tables.len()];
         let mut called = vec![false; decompositions.all.len()];
         procedures.for_each(|procedure| {
@@ -347,10 +349,10 @@ impl Prefixes {
                 let key = &definitions.table(*table).schema().primary_key;
                 prefix.is_whole = usize::from(prefix.columns) == key.len();
             }
-            for (table, comes_or_goes) in &decomposition.writes {
+            for (table, loses_rows) in &decomposition.writes {
                 let prefix = &mut tables[table.0 as usize];
                 prefix.is_written = true;
-                prefix.is_still &= !comes_or_goes;
+                prefix.loses_rows |= loses_rows;
             }
         }
         let none = vec![false; called.len()];
@@ -358,10 +360,14 @@ impl Prefixes {
         for number in (0..called.len()).filter(|number| called[*number]) {
             let decomposition = &decompositions.all[number];
             prefixes.independent[number] = decomposition.actions.is_some()
-                && decomposition.prefixes.iter().all(|(table, _)| prefixes.is_still(*table))
+                && decomposition.prefixes.iter().all(|(table, _)| prefixes.is_by_record(*table))
+                && decomposition.prefixes.iter().all(|(table, _)| prefixes.keeps_rows(*table))
                 && definitions.procedure(ProcedureId(number as u32)).is_ok();
             prefixes.dependent[number] = decomposition.dependent.is_some()
-                && decomposition.prefixes.iter().all(|(table, _)| prefixes.keeps_rows(*table))
+                && decomposition
+                    .prefixes
+                    .iter()
+                    .all(|(table, _)| prefixes.get(*table).is_none() || prefixes.is_by_record(*table))
                 && definitions.procedure(ProcedureId(number as u32)).is_ok();
         }
         prefixes
@@ -375,17 +381,17 @@ impl Prefixes {
         prefix.is_written.then_some(usize::from(prefix.columns))
     }
 
-    /// Whether a table is written record by record, and no rows come or go.
+    /// Whether a table is written, record by record.
     #[inline]
-    pub fn is_still(&self, table: TableId) -> bool {
+    pub fn is_by_record(&self, table: TableId) -> bool {
         let prefix = &self.tables[table.0 as usize];
-        prefix.is_written && prefix.is_still && prefix.is_whole
+        prefix.is_written && prefix.is_whole
     }
 
-    /// Whether a table is written record by record if at all, and no rows come or go.
+    /// Whether no call deletes rows of a table, so that those which are there stay.
     #[inline]
     pub fn keeps_rows(&self, table: TableId) -> bool {
-        !self.tables[table.0 as usize].is_written || self.is_still(table)
+        !self.tables[table.0 as usize].loses_rows
     }
 
     /// How a call is executed. Idempotency keys belong to calls as a whole.

@@ -96,7 +96,7 @@ impl<'w> Worker<'w> {
             graph,
             ground,
             calls: Turn::new(shared, schema, guard, arena, Order::Logged, time_us, InTurn),
-            actions: ActionRunner::new(material.decompositions, graph, arena, shared),
+            actions: ActionRunner::new(material.decompositions, graph, (guard, arena), shared),
             partition: 0,
             ready: Vec::new(),
             guard,

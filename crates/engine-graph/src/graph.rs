@@ -165,13 +165,15 @@ pub struct Kept {
     pub columns: ColumnMask,
     /// Their values, in ascending order of columns.
     pub values: Vec<Handed>,
+    /// Whether the row is there, if that has changed.
+    pub is_there: Option<bool>,
     /// Who has written last.
     pub writer: Seq,
 }
 
 /// What the actions of a queue are about.
 pub enum Subject<'a> {
-    /// A record: the key is whole, and there was a row when the graph was built.
+    /// A record: the key is whole, and there was a row when the graph was built, or rows of the table may go.
     Record(&'a Record),
     /// The leading columns of a primary key, encoded; or an idempotency key.
     Key(Box<[u8]>),

@@ -24,6 +24,7 @@
 //! | [`turns`] | the turns of a loop, which end in any order |
 //! | [`handed`] | values that one action hands to others |
 //! | [`record_action`] | one action after the other on a record, which is written once |
+//! | [`row_change`] | rows that come or go there |
 //! | [`composite`] | calls that are one composite action |
 //! | [`round`] | the phases, and the barrier at the end of each graph |
 //! | [`crew`] | the threads that are lent |
@@ -49,6 +50,7 @@ pub mod partitioning;
 pub mod record_action;
 pub mod replay;
 pub mod round;
+pub mod row_change;
 pub mod standing;
 pub mod statistics;
 pub mod turns;

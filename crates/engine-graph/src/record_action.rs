@@ -11,14 +11,17 @@
 //! ```
 //!
 //! Where an action waits for others, what has been written stays with the partition
-//! ([`Progress::unwritten`](crate::graph::Progress)); a whole call finds it in the record.
+//! ([`Progress::unwritten`](crate::graph::Progress)); a whole call finds it in the record. A row that comes or goes
+//! does so there as well ([`Before::replace`]); until then the run knows.
 
 use crate::decomposition::{Decompositions, Dependent, DependentAction, Layout};
 use crate::graph::{Action, CallNode, Graph, Kept, Queue, Stamped, Unwritten};
 use crate::handed::Handed;
+use crate::row_change::{Before, Means};
 use crate::turns::Rank;
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
+use fabius_engine::constraint::{PRIMARY_KEY, duplicate};
 use fabius_engine::eager::commit;
 use fabius_engine::eager::shared::Shared;
 use fabius_engine::eager::trail::Trail;
@@ -27,7 +30,7 @@ use fabius_program::compile::Code;
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
 use fabius_program::execute::{self, ElementPlace, Frame};
 use fabius_storage::{Cell, Record, Table, chain};
-use fabius_value::{ColumnId, ColumnMask, Datum, Error, Key, Seq, TableId, Value};
+use fabius_value::{ColumnId, ColumnMask, Datum, Error, IndexId, Key, Seq, TableId, Value};
 use std::convert::Infallible;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -36,6 +39,7 @@ use std::sync::{Arc, OnceLock};
 pub struct ActionRunner<'a> {
     decompositions: &'a Decompositions,
     graph: &'a Graph<'a>,
+    guard: &'a Guard,
     arena: &'a Bump,
     shared: &'a Shared,
     frame: Frame<'a, Row, Infallible>,
@@ -94,12 +98,12 @@ impl<'a> ActionRunner<'a> {
     pub fn new(
         decompositions: &'a Decompositions,
         graph: &'a Graph<'a>,
-        arena: &'a Bump,
+        (guard, arena): (&'a Guard, &'a Bump),
         shared: &'a Shared,
     ) -> ActionRunner<'a> {
         let (frame, trail) = Default::default();
         let buffers = Some(Box::default());
-        ActionRunner { decompositions, graph, arena, shared, frame, buffers, trail }
+        ActionRunner { decompositions, graph, guard, arena, shared, frame, buffers, trail }
     }
 
     /// What a dependent call is taken apart into.
@@ -114,18 +118,20 @@ impl<'a> ActionRunner<'a> {
 
     /// Begins a run of actions of a queue, from its head on.
     #[inline]
-    pub fn begin(&mut self, queue: &Queue<'a>) -> Run<'a> {
-        let (Some(table), Some(record)) = (queue.table, queue.record()) else {
-            unreachable!("an action of a call that is taken apart has a record");
-        };
+    pub fn begin(&mut self, queue: &'a Queue<'a>) -> Run<'a> {
+        let table = queue.table.expect("an action of a call that is taken apart has a table");
         Run {
             table,
-            record,
+            key: queue.key(),
+            record: queue.record().or_else(|| self.find(table, queue.key())),
             is_sole: false,
+            has_row: true,
             is_tentative: false,
             time_us: 0,
             written: ColumnMask::EMPTY,
+            is_there: None,
             written_own: ColumnMask::EMPTY,
+            is_there_own: None,
             seq: Seq::ZERO,
             writer: Seq::ZERO,
             handed: &[],
@@ -134,10 +140,19 @@ impl<'a> ActionRunner<'a> {
         }
     }
 
+    /// The record of a key that had no row when the graph was built.
+    #[cold]
+    fn find(&self, table: &'a Table, key: &[u8]) -> Option<&'a Record> {
+        let mut whole = Key::new();
+        whole.extend(key);
+        table.find(&whole, self.guard)
+    }
+
     /// Takes up what an earlier run of the queue has left.
     pub fn resume(&self, run: &mut Run<'a>, mut unwritten: Box<Unwritten>) {
         let Unwritten { values, held } = &mut *unwritten;
         (run.writer, run.seq) = (values.writer, held.writer);
+        (run.is_there, run.is_there_own) = (values.is_there, held.is_there);
         run.written = restore(values, &mut run.buffers.values, self.arena);
         run.written_own = restore(held, &mut run.buffers.own, self.arena);
         run.buffers.spare.push(unwritten);
@@ -151,8 +166,8 @@ impl<'a> ActionRunner<'a> {
         let decomposition = decomposition.expect("it was there when the graph was built");
         let place = ElementPlace { element: action.element(), turn: 0, behind: node.behind };
         let code = decomposition.action(place.element);
-        (run.is_sole, run.is_tentative, run.seq) = (decomposition.is_sole, false, *seq);
-        run.time_us = *time_us;
+        (run.is_sole, run.has_row) = (decomposition.is_sole, true);
+        (run.is_tentative, run.seq, run.time_us) = (false, *seq, *time_us);
         let started = self.frame.start_action(code, call.arguments, place, self.arena);
         started.expect("the arguments of independent actions are well-formed");
         let ended = execute::run(&mut self.frame, code, run, self.arena);
@@ -171,8 +186,9 @@ impl<'a> ActionRunner<'a> {
         turn: u32,
         call: DependentCall<'a>,
     ) -> Result<(), (Rank, Error)> {
-        let DependentAction { code, decides, holds, .. } = call.slice_of(action);
-        (run.is_sole, run.is_tentative, run.seq) = (true, *decides || *holds, call.node.stamped.seq);
+        let DependentAction { code, decides, holds, needs_row, .. } = call.slice_of(action);
+        (run.is_sole, run.has_row) = (true, *needs_row);
+        (run.is_tentative, run.seq) = (*decides || *holds, call.node.stamped.seq);
         let place = ElementPlace { element: action.element(), turn, behind: call.node.behind };
         self.start_dependent(run, code, place, call);
         match execute::run(&mut self.frame, code, run, self.arena) {
@@ -213,8 +229,12 @@ impl<'a> ActionRunner<'a> {
 
     /// Ends a run of actions, and writes the record if any of them has.
     pub fn write(&mut self, run: Run<'a>) {
-        let Run { table, record, written: columns, writer, mut buffers, .. } = run;
-        if !columns.is_empty() {
+        let Run { table, key, record, is_there, written: columns, writer, mut buffers, .. } = run;
+        if let Some(is_there) = is_there {
+            let values = is_there.then(|| &buffers.values[..columns.len()]);
+            let means = Means { shared: self.shared, guard: self.guard, arena: self.arena };
+            Before { table, key, record }.replace(values, writer, means, &mut self.trail);
+        } else if let (Some(record), false) = (record, columns.is_empty()) {
             // In place: a column's rank is never above its number.
             for (rank, column) in columns.iter().enumerate() {
                 buffers.values[rank] = buffers.values[usize::from(column.0)];
@@ -234,12 +254,13 @@ impl<'a> ActionRunner<'a> {
 
     /// Ends a run of actions before one that waits; gives what they have written, which is for the next run.
     pub fn keep(&mut self, run: Run<'a>) -> Option<Box<Unwritten>> {
-        let Run { written, written_own, writer, seq, mut buffers, .. } = run;
+        let Run { written, is_there, written_own, is_there_own, writer, seq, mut buffers, .. } = run;
         let has_written = !written.is_empty() || !written_own.is_empty();
-        let left = has_written.then(|| {
+        let left = (has_written || is_there.is_some() || is_there_own.is_some()).then(|| {
             let mut unwritten = buffers.spare.pop().unwrap_or_default();
             keep(&mut unwritten.values, written, &buffers.values, writer);
             keep(&mut unwritten.held, written_own, &buffers.own, seq);
+            (unwritten.values.is_there, unwritten.held.is_there) = (is_there, is_there_own);
             unwritten
         });
         self.buffers = Some(buffers);
@@ -276,17 +297,26 @@ fn put<'a>(values: &mut Vec<Datum<'a>>, column: ColumnId, value: Datum<'a>) {
 /// A run of actions on a record. What an action sees is the record, as the actions before have left it.
 pub struct Run<'a> {
     table: &'a Arc<Table>,
-    record: &'a Record,
+    /// The primary key, encoded.
+    key: &'a [u8],
+    /// The key's record, if there is one.
+    record: Option<&'a Record>,
     /// Whether the action can mean no other record.
     is_sole: bool,
+    /// Whether it is known that the row is there.
+    has_row: bool,
     /// Whether what it writes may have to be dropped, or to wait.
     is_tentative: bool,
     /// When the call of the action was logged.
     time_us: i64,
     /// What is written in the end.
     written: ColumnMask,
-    /// What the action that runs, or holds, has written, if that is tentative.
+    /// Whether the row is there in the end, if it has come or gone; then all of its columns are written.
+    is_there: Option<bool>,
+    /// What the action that runs, or holds, has written, if that is tentative,
     written_own: ColumnMask,
+    /// and whether the row has come or gone.
+    is_there_own: Option<bool>,
     /// The action's timestamp.
     seq: Seq,
     /// That of the last one that has written.
@@ -301,6 +331,10 @@ pub struct Run<'a> {
 impl Run<'_> {
     /// The call of the action has been decided, and commits.
     pub fn write_held(&mut self) {
+        if let Some(is_there) = self.is_there_own.take() {
+            // What has been written before is gone.
+            (self.written, self.is_there, self.writer) = (ColumnMask::EMPTY, Some(is_there), self.seq);
+        }
         if !self.written_own.is_empty() {
             for column in self.written_own.iter() {
                 put(&mut self.buffers.values, column, self.buffers.own[usize::from(column.0)]);
@@ -312,7 +346,23 @@ impl Run<'_> {
 
     /// The call of the action aborts.
     pub fn drop_held(&mut self) {
-        self.written_own = ColumnMask::EMPTY;
+        (self.written_own, self.is_there_own) = (ColumnMask::EMPTY, None);
+    }
+
+    /// Whether the row is there, as the actions before and this one have left it.
+    fn is_there(&self) -> bool {
+        // SAFETY: the epoch is pinned.
+        let has_row = |record: &Record| unsafe { chain::is_present(record.head()) };
+        self.is_there_own.or(self.is_there).unwrap_or_else(|| self.record.is_some_and(has_row))
+    }
+
+    /// The row has come, or gone, with what was written of it.
+    fn note_presence(&mut self, is_there: bool) {
+        if self.is_tentative {
+            (self.written_own, self.is_there_own) = (ColumnMask::EMPTY, Some(is_there));
+        } else {
+            (self.written, self.is_there, self.writer) = (ColumnMask::EMPTY, Some(is_there), self.seq);
+        }
     }
 
     /// Actions of the same call that come to nothing, as the last one has found.
@@ -346,12 +396,12 @@ impl<'a> Context<'a> for Run<'a> {
             return Ok(Row::Elsewhere);
         }
         self.table.encode_key(key, &mut self.buffers.key)?;
-        Ok(if self.buffers.key.bytes() == self.record.key() { Row::Own } else { Row::Elsewhere })
+        Ok(if self.buffers.key.bytes() == self.key { Row::Own } else { Row::Elsewhere })
     }
 
     #[inline]
-    fn exists(&mut self, _: TableId, _: Row) -> Result<bool, Stop> {
-        Ok(true)
+    fn exists(&mut self, _: TableId, row: Row) -> Result<bool, Stop> {
+        Ok(self.has_row || !matches!(row, Row::Own) || self.is_there())
     }
 
     /// What is read elsewhere goes into nothing that is written here.
@@ -367,8 +417,9 @@ impl<'a> Context<'a> for Run<'a> {
             return Ok(self.buffers.values[usize::from(column.0)]);
         }
         let data_type = self.table.types()[usize::from(column.0)];
+        let record = self.record.expect("a row that is there has a record, or has just been inserted");
         // SAFETY: the epoch is pinned.
-        match unsafe { chain::read(self.record.head(), column, data_type, std::ptr::null_mut()) } {
+        match unsafe { chain::read(record.head(), column, data_type, std::ptr::null_mut()) } {
             Cell::Value(value) => Ok(value),
             Cell::Absent | Cell::Pending(_) => unreachable!("a row that is there has every value"),
         }
@@ -402,12 +453,26 @@ impl<'a> Context<'a> for Run<'a> {
         match *scan {}
     }
 
-    fn insert(&mut self, _: TableId, _: WriteSet<'_, 'a>) -> Result<Row, Stop> {
-        unreachable!("calls that insert are executed in one piece")
+    fn insert(&mut self, id: TableId, write: WriteSet<'_, 'a>) -> Result<Row, Stop> {
+        let table = self.table;
+        let value = |column: ColumnId| write.values[usize::from(column.0)];
+        if self.is_there() {
+            let columns = &table.schema().primary_key;
+            let values: Vec<Datum<'a>> = columns.iter().map(|column| value(*column)).collect();
+            return Err(duplicate(table.schema(), columns, &values, PRIMARY_KEY).into());
+        }
+        for index in (0..table.index_count()).map(|at| IndexId(at as u16)) {
+            // An entry may be too long.
+            table.encode_entry(index, value, self.key, &mut self.buffers.key)?;
+        }
+        self.note_presence(true);
+        self.update(id, Row::Own, write)?;
+        Ok(Row::Own)
     }
 
     fn delete(&mut self, _: TableId, _: Row) -> Result<(), Stop> {
-        unreachable!("calls that delete are executed in one piece")
+        self.note_presence(false);
+        Ok(())
     }
 
     fn now(&self) -> i64 {

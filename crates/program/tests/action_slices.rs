@@ -9,6 +9,7 @@ use fabius_program::verify::load;
 const TABLES: &str = "
 table t { a: int, b: bigint, c: bigint, d: bigint null, primary key (a) using hash }
 table u { a: int, b: bigint, c: bigint, primary key (a) using hash, index by_c (c) }
+table v { a: int, c: bigint, primary key (a) using hash, unique index by_c (c) }
 ";
 
 fn apart(body: &str) -> Result<ActionSlices, Indivisible> {
@@ -70,8 +71,8 @@ fn transfer_is_two_actions() {
     assert_eq!(told(&transfer), ["decides writes later gives 1", "decides writes condition 0"]);
     assert_eq!((transfer.deciding, transfer.handed), (vec![0, 1], vec![0]));
     assert_eq!(told(&slices(&catalog, "deposit").expect("one action")), ["decides writes"]);
-    assert_eq!(slices(&catalog, "open_accounts").unwrap_err(), Indivisible::RowsComeOrGo);
-    assert_eq!(slices(&catalog, "open_account").unwrap_err(), Indivisible::RowsComeOrGo);
+    assert_eq!(slices(&catalog, "open_accounts").unwrap_err(), Indivisible::Held);
+    assert_eq!(told(&slices(&catalog, "open_account").expect("one action")), ["decides writes"]);
 }
 
 /// Goal: values, conditions and aborts are dependencies; what needs nothing of the others has none.
@@ -159,6 +160,33 @@ fn loops_are_an_action_for_each_turn() {
     );
 }
 
+/// Goal: whether a key is free, or a row there that may have gone, is decided where the row is; others are told.
+#[test]
+fn rows_that_come_or_go_are_decided_about() {
+    assert_eq!(told_of("{ insert u { a: x, b: n, c: n } }"), ["decides writes"]);
+    assert_eq!(told_of("{ delete t[x] }"), ["decides writes"]);
+    assert_eq!(
+        told_of("{ insert u { a: x, b: t[y].b, c: n } t[z].b = n }"),
+        ["gives 1", "decides writes data 0 takes 1", "writes condition 1"]
+    );
+    assert_eq!(
+        told_of("{ if exists t[x] { t[x].b = n } else { insert t { a: x, b: n, c: n } } }"),
+        ["decides writes"]
+    );
+    assert_eq!(
+        told_of("{ if not exists t[x] { insert t { a: x, b: n, c: n } u[y].b = n } else { u[z].b = n } }"),
+        [
+            "decides writes gives 1 disables 1 disables 2",
+            "writes condition 0 takes 1",
+            "writes condition 0 takes 1"
+        ]
+    );
+    assert_eq!(
+        told_of("{ for k in l { insert u { a: k, b: n, c: n } } t[x].b = n }"),
+        ["decides writes later turns", "writes condition 0"]
+    );
+}
+
 /// Goal: a program that is not taken apart says why.
 #[test]
 fn what_is_whole_says_why() {
@@ -177,7 +205,7 @@ fn what_is_whole_says_why() {
     );
     assert_eq!(reason("{ t[x].b = (random() * 9.0)::bigint }"), Indivisible::Random);
     assert_eq!(reason("{ for k in l { t[k].b += n } }"), Indivisible::Held);
-    assert_eq!(reason("{ delete t[x] }"), Indivisible::RowsComeOrGo);
+    assert_eq!(reason("{ insert v { a: x, c: n } }"), Indivisible::Index);
     assert_eq!(reason("{ u[x].c = n }"), Indivisible::Index);
     assert_eq!(reason("{ require n > 0, \"n\" }"), Indivisible::Nothing);
     assert_eq!(reason("{ t[t[x].b::int].b = n }"), Indivisible::UnknownKey);

@@ -60,13 +60,13 @@ hot increment: independent
 like like: independent
 rmw10 rmw10: independent
 rmw10 blind10: independent
-rubis store_bid: whole: RowsComeOrGo
-rubis store_buy_now: whole: RowsComeOrGo
-rubis store_comment: whole: RowsComeOrGo
-rubis register_user: whole: RowsComeOrGo
-rubis register_item: whole: RowsComeOrGo
-tpcc new_order: whole: RowsComeOrGo
-tpcc payment: whole: RowsComeOrGo
+rubis store_bid: dependent
+rubis store_buy_now: whole: Held
+rubis store_comment: dependent
+rubis register_user: dependent
+rubis register_item: dependent
+tpcc new_order: whole: UnknownKey
+tpcc payment: whole: Held
 tpcc payment_by_name: whole: Loop
 tpcc delivery: whole: Loop
 ycsb ycsb: independent

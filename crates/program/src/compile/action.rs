@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! Read   v3 := r0.balance      its own:     Read, and Give if others take it       another's:  Take
+//! Exists v4 := r0              its own:     likewise, unless it is known           another's:  Take
 //! If     v3 > 10               Disable actions that stand in the other branch only
 //! for e in list                its own:     one turn; code starts with the element       another's:  all turns
 //! ```
@@ -20,14 +21,30 @@ impl<'p> Compiler<'p> {
             return Ok(());
         }
         match &step.kind {
-            // A call is taken apart if all its rows are there.
-            StepKind::Exists { variable, .. } => {
-                let (to, from) =
-                    (self.builder.variable(*variable), self.builder.constant(&Value::Boolean(true)));
-                self.builder.emit(Instruction::Move { to, from });
-            }
+            StepKind::Exists { variable, .. } => self.slice_exists(step, *variable)?,
             StepKind::Read { .. } => self.slice_read(step),
             _ => self.compute(step)?,
+        }
+        Ok(())
+    }
+
+    fn slice_exists(&mut self, step: &'p Step, variable: VariableId) -> Result<()> {
+        let slice = self.slice.expect("the code of a slice has one");
+        let read = (step.id, variable);
+        let to = self.builder.variable(variable);
+        if let Some(&number) = slice.takes.get(&read) {
+            let turn = self.turn_number();
+            self.builder.emit(Instruction::Take { to, number, turn });
+        } else if slice.reads.contains(&read) {
+            self.compute(step)?;
+            if let Some(&number) = slice.gives.get(&read) {
+                let turn = self.turn_number();
+                self.builder.emit(Instruction::Give { value: to, number, turn });
+            }
+        } else {
+            // It is known to be there.
+            let from = self.builder.constant(&Value::Boolean(true));
+            self.builder.emit(Instruction::Move { to, from });
         }
         Ok(())
     }

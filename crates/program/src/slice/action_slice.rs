@@ -15,6 +15,9 @@
 //! after the other, in the order of the text, so that the call ends with the error that the whole program ends with.
 //! Nothing of the call is written before the last of them has decided.
 //!
+//! Rows are there when a call begins, and stay, but for those that the program itself inserts or deletes, and those of
+//! tables that lose rows. Of these, whether the row is there is read like a column, and decided like a condition.
+//!
 //! Where keys vary with the elements of an argument list, there is an action for each *turn*. All turns run one slice,
 //! which knows its own element only: what is computed from other turns is computed from all of them, when all have
 //! handed over what that takes. Turns decide in any order, and the error of the first of them counts.
@@ -45,8 +48,8 @@ use super::slicing::ActionSlices;
 use crate::catalog::Catalog;
 use crate::ir::{Program, StepId, StepKind, VariableId};
 
-/// Takes a program apart into record actions, one for each record that its arguments name. All rows have to be there,
-/// and columns to have values that are assumed.
+/// Takes a program apart into record actions, one for each record that its arguments name. Columns have to have values
+/// that are assumed, and rows to be there that an action needs ([`ActionSlice::needs_row`](super::ActionSlice)).
 ///
 /// # Errors
 /// Why it cannot be.
@@ -65,7 +68,7 @@ pub fn take_apart(
     for &step in &outline.order {
         check_step(&outline, step)?;
     }
-    let actions = actions_by_key(&outline, catalog)?;
+    let actions = actions_by_key(&outline, catalog, assumptions)?;
     Slicing::new(&outline, &actions).apart(catalog, assumptions)
 }
 
@@ -85,7 +88,6 @@ fn check_step(outline: &Outline<'_>, step: StepId) -> Result<(), Indivisible> {
             if is_plain { Ok(()) } else { Err(Indivisible::Loop) }
         }
         StepKind::ForRange { .. } | StepKind::ForScan { .. } => Err(Indivisible::Loop),
-        StepKind::Insert { .. } | StepKind::Delete { .. } => Err(Indivisible::RowsComeOrGo),
         _ => Ok(()),
     }
 }

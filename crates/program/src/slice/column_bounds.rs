@@ -1,4 +1,5 @@
-//! What values the columns of tables can have, by induction over calls: what proofs may assume before any call runs.
+//! What values the columns of tables can have, by induction over calls, and which tables lose rows: what proofs may
+//! assume before any call runs.
 //!
 //! Every value of a column was there when the engine began, or a call has written it. What a program writes is found
 //! by an abstract run under the bounds that hold before ([`super::proof`]); they are widened until no program leaves
@@ -49,6 +50,8 @@ struct Bound {
 pub struct ColumnBounds {
     /// By table and column; `None` if it has no exact numbers.
     tables: Vec<Vec<Option<Bound>>>,
+    /// By table: whether a program deletes rows.
+    loses_rows: Vec<bool>,
     /// How many calls there are at most.
     calls: u64,
     /// How many programs have been taken in.
@@ -57,7 +60,7 @@ pub struct ColumnBounds {
 
 impl Default for ColumnBounds {
     fn default() -> ColumnBounds {
-        ColumnBounds { tables: Vec::new(), calls: CALLS, programs: 0 }
+        ColumnBounds { tables: Vec::new(), loses_rows: Vec::new(), calls: CALLS, programs: 0 }
     }
 }
 
@@ -76,7 +79,8 @@ impl ColumnBounds {
     }
 
     /// Takes in what programs write, all that have been defined, and of which some may be called from now on, so that
-    /// the bounds hold for so many calls; gives the tables whose bounds are wider than before.
+    /// the bounds hold for so many calls; gives the tables whose bounds are wider than before, or which lose rows
+    /// since.
     pub fn follow(&mut self, catalog: &Catalog, programs: &[&Program], calls: u64) -> BTreeSet<TableId> {
         self.add_tables(catalog);
         let has_more_calls = calls >= self.calls;
@@ -116,6 +120,7 @@ impl ColumnBounds {
                 column.data_type.is_exact().then_some(bound)
             });
             self.tables.push(columns.collect());
+            self.loses_rows.push(false);
         }
     }
 
@@ -123,6 +128,11 @@ impl ColumnBounds {
         for (table, columns) in (0..).map(TableId).zip(&mut self.tables) {
             for bound in columns.iter_mut().flatten().filter(|bound| bound.values != bound.limit) {
                 bound.values = bound.limit;
+                wider.insert(table);
+            }
+        }
+        for (table, loses_rows) in (0..).map(TableId).zip(&mut self.loses_rows) {
+            if !std::mem::replace(loses_rows, true) {
                 wider.insert(table);
             }
         }
@@ -140,6 +150,11 @@ impl ColumnBounds {
         let shapes = delta_shapes(&outline, catalog);
         let is_long = program.step_count > LONG;
         let proofs = if is_long { Proofs::default() } else { prove(&outline, catalog, &shapes, self) };
+        for (_, table, _) in outline.existence_changes.iter().filter(|(_, _, is_insert)| !is_insert) {
+            if !std::mem::replace(&mut self.loses_rows[table.0 as usize], true) {
+                changes.insert(*table);
+            }
+        }
         for site in &outline.writes {
             let at = usize::from(site.step.0);
             let Some(bound) = &mut self.tables[site.table.0 as usize][usize::from(site.column.0)] else {
@@ -178,6 +193,10 @@ impl Assumptions for ColumnBounds {
 
     fn parameter(&self, _: VariableId, _: u16) -> Option<Interval> {
         None
+    }
+
+    fn loses_rows(&self, table: TableId) -> bool {
+        self.loses_rows.get(table.0 as usize).is_none_or(|loses_rows| *loses_rows)
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Actions decide one after the other, in the order of the text. The turns of one action decide in any order, so all
 //! that is checked in a loop is checked by one action: then the first error of the text is that of the first turn.
+//! That a row is there, or that a key is free, is checked by the action on the row.
 
 use super::Assumptions;
 use super::delta::delta_shapes;
@@ -43,6 +44,25 @@ impl Checks {
 }
 
 impl Slicing<'_, '_> {
+    /// Whether a step can abort the call because a row is missing that has to be there, or the other way round.
+    fn may_find_the_row_otherwise(&self, step: StepId) -> bool {
+        let outline = self.outline;
+        let Some(action) = self.action_of(step).map(|action| &self.actions[action]) else { return false };
+        match outline.at(step).step.kind {
+            StepKind::Insert { .. } => true,
+            StepKind::RequireRow { .. } => {
+                let kind = |step: StepId| &outline.at(step).step.kind;
+                let goes = action.steps.iter().any(|step| matches!(kind(*step), StepKind::Delete { .. }));
+                let says_so = |earlier: &StepId| {
+                    matches!(kind(*earlier), StepKind::RequireRow { .. } | StepKind::Insert { .. })
+                        && outline.dominates(*earlier, step)
+                };
+                !action.has_row && (goes || !action.steps.iter().any(says_so))
+            }
+            _ => false,
+        }
+    }
+
     /// Gives every step that can abort the call to an action, in the order of the text: to that whose row it writes; or
     /// else to the last that decides, as long as there is no need for another one.
     pub(super) fn checks(
@@ -54,6 +74,7 @@ impl Slicing<'_, '_> {
         let proofs = prove(outline, catalog, &delta_shapes(outline, catalog), assumptions);
         let mut failing: BTreeSet<StepId> = proofs.failures.iter().map(|failure| failure.step).collect();
         failing.extend(&proofs.open_requires);
+        failing.extend(outline.order.iter().filter(|step| self.may_find_the_row_otherwise(**step)));
         let mut checks = Checks {
             of: vec![Vec::new(); self.actions.len()],
             by: BTreeMap::new(),

@@ -1,5 +1,6 @@
 //! The record actions of a program by the keys that its arguments name, or why it cannot be taken apart.
 
+use super::Assumptions;
 use super::outline::Outline;
 use crate::argument_tuple::ArgumentTuple;
 use crate::catalog::Catalog;
@@ -7,7 +8,7 @@ use crate::ir::{RowId, StepId, StepKind};
 use crate::key_plan::KeyPlan;
 use crate::known_key::named_rows_of;
 use crate::record_action::record_actions;
-use fabius_value::TableId;
+use fabius_value::{ColumnId, TableId, TableSchema};
 use std::collections::BTreeSet;
 
 /// Why a program is not taken apart.
@@ -23,9 +24,7 @@ pub enum Indivisible {
     Carried,
     /// It draws random numbers.
     Random,
-    /// Rows come or go.
-    RowsComeOrGo,
-    /// It writes a table that has indexes.
+    /// It writes an indexed column of a row, or inserts into a table that has a unique index.
     Index,
     /// It accesses no row.
     Nothing,
@@ -33,7 +32,8 @@ pub enum Indivisible {
     UnknownKey,
     /// What can abort the call alternates between records.
     AlternatingChecks,
-    /// All actions would hold what they write until each has decided, and with that their queues, like a whole call.
+    /// All actions on rows that were there would hold what they write until others have decided, and with that their
+    /// queues, like a whole call.
     Held,
     /// Computing the results can abort the call.
     FailingResult,
@@ -47,7 +47,9 @@ pub(super) fn row_of(outline: &Outline<'_>, step: StepId) -> Option<RowId> {
         StepKind::RequireRow { row }
         | StepKind::Exists { row, .. }
         | StepKind::Read { row, .. }
-        | StepKind::Update { row, .. } => Some(*row),
+        | StepKind::Insert { row, .. }
+        | StepKind::Update { row, .. }
+        | StepKind::Delete { row } => Some(*row),
         _ => None,
     }
 }
@@ -61,6 +63,8 @@ pub(super) struct KeyedAction {
     /// If its key varies: the loops whose elements that varies with.
     pub loops: BTreeSet<StepId>,
     pub writes: bool,
+    /// Whether it is known that the row is there, whenever it runs.
+    pub has_row: bool,
 }
 
 impl KeyedAction {
@@ -74,18 +78,14 @@ impl KeyedAction {
 pub(super) fn actions_by_key(
     outline: &Outline<'_>,
     catalog: &Catalog,
+    assumptions: &dyn Assumptions,
 ) -> Result<Vec<KeyedAction>, Indivisible> {
     let plan = KeyPlan::prefixes(outline.program, catalog);
     let named = named_rows_of(outline, catalog);
     let mut found: Vec<Option<KeyedAction>> = plan.keys().map(|_| None).collect();
     for action in record_actions(outline.program, catalog) {
         let schema = catalog.table(action.table);
-        if schema
-            .indexes
-            .iter()
-            .flat_map(|index| &index.columns)
-            .any(|column| action.writes.contains(*column))
-        {
+        if !action.steps.iter().all(|step| is_alone_in_indexes(&outline.at(*step).step.kind, schema)) {
             return Err(Indivisible::Index);
         }
         let rows = action.steps.iter().filter_map(|step| row_of(outline, *step));
@@ -106,6 +106,7 @@ pub(super) fn actions_by_key(
             steps: Vec::new(),
             loops: BTreeSet::new(),
             writes: false,
+            has_row: !assumptions.loses_rows(action.table),
         });
         if has_turns {
             keyed.loops.extend(&action.loops);
@@ -113,6 +114,7 @@ pub(super) fn actions_by_key(
         keyed.steps.extend(action.steps);
         keyed.steps.sort_by_key(|step| outline.at(*step).position);
         keyed.writes |= !action.writes.is_empty();
+        keyed.has_row &= !action.inserts && !action.deletes;
     }
     if found.is_empty() {
         return Err(Indivisible::Nothing);
@@ -120,4 +122,15 @@ pub(super) fn actions_by_key(
     // A row that nothing is done with has a key, and no action.
     let all: Option<Vec<_>> = found.into_iter().collect();
     all.ok_or(Indivisible::Nothing)
+}
+
+/// Whether what a step does to a row, other rows do not meet in any index: it leaves indexed columns as they are, or
+/// adds a row where all indexes take more rows of the same values.
+fn is_alone_in_indexes(step: &StepKind, schema: &TableSchema) -> bool {
+    let is_indexed = |column: &ColumnId| schema.indexes.iter().any(|index| index.columns.contains(column));
+    match step {
+        StepKind::Insert { .. } => schema.indexes.iter().all(|index| !index.unique),
+        StepKind::Update { sets, .. } => !sets.iter().any(|(column, _)| is_indexed(column)),
+        _ => true,
+    }
 }

@@ -87,6 +87,11 @@ pub trait Assumptions {
     fn length(&self, _parameter: VariableId) -> Option<u64> {
         None
     }
+
+    /// Whether rows of the table may go, so that one which was there before a call may be missing when it runs.
+    fn loses_rows(&self, _table: TableId) -> bool {
+        false
+    }
 }
 
 /// Nothing is known beyond the types.

@@ -16,7 +16,7 @@ pub(crate) struct Slice {
     pub steps: Vec<bool>,
     /// Loops of which it runs one turn.
     pub own_loops: BTreeSet<StepId>,
-    /// What its `Read` steps read.
+    /// What it reads: columns, and whether a row is there where that is not known.
     pub reads: BTreeSet<Handed>,
     /// What it takes from others of that, and by which number.
     pub takes: BTreeMap<Handed, u16>,
@@ -43,6 +43,17 @@ impl<'o, 'p> Slicing<'o, 'p> {
             }
         }
         Slicing { outline, actions, owner }
+    }
+
+    /// Whether a step gives a value that is the row's own: of a column, or that it is there.
+    pub fn is_read(&self, step: StepId) -> bool {
+        match self.outline.at(step).step.kind {
+            StepKind::Read { .. } => true,
+            StepKind::Exists { .. } => {
+                self.action_of(step).is_some_and(|action| !self.actions[action].has_row)
+            }
+            _ => false,
+        }
     }
 
     /// The action that a step is part of.
@@ -114,9 +125,9 @@ impl Need<'_, '_, '_> {
         }
         let outline = self.slicing.outline;
         for &step in &outline.assignments[usize::from(variable.0)] {
-            match outline.at(step).step.kind {
-                StepKind::Read { .. } => self.read((step, variable)),
-                _ => self.step(step),
+            match self.slicing.is_read(step) {
+                true => self.read((step, variable)),
+                false => self.step(step),
             }
         }
     }
@@ -131,17 +142,17 @@ impl Need<'_, '_, '_> {
         while let Some(step) = self.pending.pop() {
             outline.around(step).for_each(|(parent, _)| self.step(parent));
             match &outline.at(step).step.kind {
-                // All rows are there.
-                StepKind::Exists { .. } | StepKind::RequireRow { .. } => {}
-                StepKind::Read { row, .. } => {
+                StepKind::Exists { row, .. } | StepKind::RequireRow { row } | StepKind::Read { row, .. } => {
                     if self.own.is_some() && self.slicing.action_of(step) == self.own {
                         self.row(*row);
                     }
                 }
+                StepKind::Insert { values, .. } => values.iter().for_each(|value| self.expression(value)),
                 StepKind::Update { row, sets } => {
                     self.row(*row);
                     sets.iter().for_each(|(_, value)| self.expression(value));
                 }
+                StepKind::Delete { row } => self.row(*row),
                 _ => used_variables(outline.at(step).step).into_iter().for_each(|used| self.variable(used)),
             }
         }

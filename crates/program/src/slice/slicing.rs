@@ -4,7 +4,7 @@ use super::Assumptions;
 use super::deciding::Checks;
 use super::keyed_action::Indivisible;
 use super::needs::{Handed, Slice, Slicing};
-use super::outline::{Part, used_variables, variables};
+use super::outline::{Part, used_variables};
 use crate::argument_tuple::ArgumentTuple;
 use crate::catalog::Catalog;
 use crate::ir::{StepId, StepKind, VariableId};
@@ -25,6 +25,8 @@ pub struct ActionSlice {
     /// Those of them of which a turn comes after one turn only, that about the same element; it comes after all turns
     /// of others.
     pub after_same_turn: BTreeSet<usize>,
+    /// Whether its row has to be there before the call begins.
+    pub needs_row: bool,
     /// Whether it can abort the call.
     pub decides: bool,
     /// Whether it writes its record.
@@ -87,11 +89,16 @@ impl Slicing<'_, '_> {
         let checks = self.checks(catalog, assumptions)?;
         let disablings = self.disablings(&checks);
         let roots = |action: usize| {
-            let updates = self.actions[action].steps.iter().copied();
-            let updates =
-                updates.filter(|step| matches!(outline.at(*step).step.kind, StepKind::Update { .. }));
+            let steps = self.actions[action].steps.iter().copied();
+            let writes = |step: &StepId| {
+                let kind = &outline.at(*step).step.kind;
+                matches!(kind, StepKind::Insert { .. } | StepKind::Update { .. } | StepKind::Delete { .. })
+            };
             let branches = disablings.iter().filter(move |found| found.by == action);
-            updates.chain(checks.of[action].iter().copied()).chain(branches.map(|found| found.branch))
+            steps
+                .filter(writes)
+                .chain(checks.of[action].iter().copied())
+                .chain(branches.map(|found| found.branch))
         };
         let is_return = |step: &StepId| matches!(outline.at(*step).step.kind, StepKind::Return { .. });
         let returns = outline.order.iter().copied().filter(is_return);
@@ -127,7 +134,8 @@ impl Slicing<'_, '_> {
         if has_circle(&after) {
             return Err(Indivisible::Circle);
         }
-        if holds.iter().all(|holds| *holds) {
+        let is_free = |at: usize| !holds[at] && !self.adds_row(at);
+        if holds.contains(&true) && !(0..holds.len()).any(is_free) {
             return Err(Indivisible::Held);
         }
         for (at, slice) in slices.iter_mut().enumerate() {
@@ -148,6 +156,7 @@ impl Slicing<'_, '_> {
                 key: action.key.clone(),
                 after_same_turn: in_turn.map(|(on, _)| *on).collect(),
                 after: after.iter().flat_map(kinds).collect(),
+                needs_row: action.has_row,
                 decides: checks.deciding.contains(&at),
                 writes: action.writes,
                 holds: holds[at],
@@ -157,6 +166,12 @@ impl Slicing<'_, '_> {
         let actions = all.collect();
         let loops = outline.order.iter().filter(|step| outline.is_loop(**step)).count();
         Ok(ActionSlices { actions, deciding: checks.deciding, handed, loops, results })
+    }
+
+    /// Whether an action adds its row: then hardly anybody waits behind it.
+    fn adds_row(&self, action: usize) -> bool {
+        let first = self.actions[action].steps.first();
+        first.is_some_and(|step| matches!(self.outline.at(*step).step.kind, StepKind::Insert { .. }))
     }
 
     /// Sees to it that a turn needs no other turn of its slice, and that a value which is handed over is read once.
@@ -270,13 +285,14 @@ impl Slicing<'_, '_> {
         own.is_some() && own == self.own_loop(other, step)
     }
 
-    /// Whether what an update writes depends on a variable.
+    /// Whether what an insert or update writes depends on a variable.
     fn computes_with(&self, step: StepId, variable: VariableId) -> bool {
         let outline = self.outline;
-        let StepKind::Update { sets, .. } = &outline.at(step).step.kind else { return false };
         let mut seen = BTreeSet::new();
-        let mut next = Vec::new();
-        sets.iter().for_each(|(_, value)| variables(value, &mut |used| next.push(used)));
+        let mut next = match outline.at(step).step.kind {
+            StepKind::Insert { .. } | StepKind::Update { .. } => used_variables(outline.at(step).step),
+            _ => return false,
+        };
         while let Some(used) = next.pop() {
             if used == variable {
                 return true;
