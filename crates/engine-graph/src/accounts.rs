@@ -3,6 +3,7 @@
 //! ```text
 //! move(value, ids)   from the first to the others, so it is one piece     set(value, ids)   independent actions
 //! pay(value, src, dst), choose(value, by, one, other), mark(value, ids): dependent actions
+//! level(value, from): all from one on, a range
 //! ```
 
 use crate::construction::{Material, construct};
@@ -42,6 +43,7 @@ const PROGRAMS: &str = "
     procedure choose(value: bigint, by: int, one: int, other: int) {
         if accounts[by].balance < value { accounts[one].balance = value } else { accounts[other].balance = value }
     }
+    procedure level(value: bigint, src: int) { for account in accounts[src ..] { account.balance = value } }
     procedure set(value: bigint, ids: list of int) { for id in ids { accounts[id].balance = value } }
 ";
 

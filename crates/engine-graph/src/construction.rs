@@ -19,13 +19,16 @@ use crossbeam_epoch::Guard;
 use fabius_engine::Definitions;
 use fabius_program::arguments::DecodedArguments;
 use fabius_storage::{Record, Table, chain, index::prefetch};
-use fabius_value::{Key, limit};
+use fabius_value::{Datum, Key, Result, limit};
 use hashbrown::hash_table::Entry;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// Calls whose keys are computed before the first of them is appended.
 const AHEAD_CALLS: usize = 16;
+
+/// An action that is about no element.
+const NO_ELEMENT: (u16, u32) = (u16::MAX, 0);
 
 /// What graphs are built from.
 pub struct Material<'a> {
@@ -42,8 +45,8 @@ struct Pending<'a> {
     call: u32,
     /// Which of its call's actions it is, if that depends on others,
     slice: u16,
-    /// and about which element of the arguments.
-    element: Option<(u16, u32)>,
+    /// and about which element of the arguments, as an [`Action`] has it.
+    element: (u16, u32),
     /// Whether it writes the record, if its call is taken apart.
     writes: bool,
     /// Whether its call is taken apart only if there is a row.
@@ -55,6 +58,8 @@ struct Pending<'a> {
     /// Of the key.
     hash: u64,
     is_whole: bool,
+    /// How many bytes of it name a range, if there are coarse actions beside those on records.
+    range: Option<u16>,
     /// The record that the key most likely leads to, if it is whole.
     likely: Option<&'a Record>,
 }
@@ -123,30 +128,33 @@ impl<'a> Construction<'_, 'a> {
         let (call, number) = (&stamped.call, self.graph.calls.len() as u32);
         let Construction { guard, decoded, rows, keys, pending, key, .. } = self;
         let Graph { calls, layouts, .. } = &mut *self.graph;
-        let mut add =
-            |table: Option<&'a Arc<Table>>, key: &Key, is_whole, (slice, element), (writes, needs_row)| {
-                let (begin, hash) = (keys.len(), key.hash());
-                keys.extend_from_slice(key.bytes());
-                let key = begin..keys.len();
-                let likely = None;
-                pending.push(Pending {
-                    call: number,
-                    slice,
-                    element,
-                    writes,
-                    needs_row,
-                    table,
-                    key,
-                    hash,
-                    is_whole,
-                    likely,
-                });
-            };
+        let mut add = |table: Option<&'a Arc<Table>>,
+                       key: &Key,
+                       (is_whole, range),
+                       (slice, element),
+                       (writes, needs_row)| {
+            let (begin, hash) = (keys.len(), key.hash());
+            keys.extend_from_slice(key.bytes());
+            let key = begin..keys.len();
+            pending.push(Pending {
+                call: number,
+                slice,
+                element,
+                writes,
+                needs_row,
+                table,
+                key,
+                hash,
+                is_whole,
+                range,
+                likely: None,
+            });
+        };
         if let Some(bytes) = call.key {
             // Who repeats it gets the first one's outcome.
             key.clear();
             key.extend(bytes);
-            add(None, key, false, (0, None), (false, true));
+            add(None, key, (false, None), (0, NO_ELEMENT), (false, true));
         }
         rows.clear();
         decoded.clear();
@@ -181,13 +189,14 @@ impl<'a> Construction<'_, 'a> {
                     (action.writes, action.needs_row)
                 });
                 let whole = definitions.table(table).schema().primary_key.len();
-                let Some(prefix) = prefixes.get(table).or(own.map(|_| whole)) else { return };
+                let told = prefixes.get(decomposition, table).or(own.map(|_| (whole, None)));
+                let Some((prefix, range)) = told else { return };
                 let table = definitions.table(table);
                 // A key that is too long has no row; its call aborts if it gets there, and may access others before.
-                if table.encode_key(&values[..prefix], key).is_err() {
+                let Ok(range) = encode(table, &values[..prefix], range, key) else {
                     fits = false;
                     return;
-                }
+                };
                 let is_whole = prefix == table.schema().primary_key.len();
                 if is_whole {
                     table.prefetch(key.hash(), guard);
@@ -201,7 +210,7 @@ impl<'a> Construction<'_, 'a> {
                     rows[begin + row]
                 });
                 let own = own.unwrap_or((if element.is_some() { writes_each } else { writes_once }, true));
-                add(Some(table), key, is_whole, (slice as u16, element), own);
+                add(Some(table), key, (is_whole, range), (slice as u16, element.unwrap_or(NO_ELEMENT)), own);
             });
             if !(has_all && fits && turns.as_ref().is_none_or(|turns| turns.fit(call.arguments))) {
                 kind = Kind::Whole;
@@ -220,12 +229,17 @@ impl<'a> Construction<'_, 'a> {
         let key = &self.keys[wanted.key.clone()];
         let table = wanted.table.map_or(u32::MAX, |table| table.id().0);
         let hash = wanted.hash ^ u64::from(table).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let Graph { calls, actions, queues, map, .. } = &mut *self.graph;
+        let Graph { calls, actions, queues, map, ranges, .. } = &mut *self.graph;
         let (action, node) = (actions.len() as u32, &mut calls[wanted.call as usize]);
+        let is_coarse = !wanted.is_whole;
+        let stretch = match (wanted.range, wanted.table) {
+            (Some(bytes), Some(table)) => Some(ranges.stretch(table, &key[..usize::from(bytes)], is_coarse)),
+            _ => None,
+        };
         let queue = |number: &u32| &queues[*number as usize];
         let is_it = |number: &u32| queue(number).hash == hash && queue(number).is_of(wanted.table, key);
         let number = match map.entry(hash, is_it, |number| queue(number).hash) {
-            Entry::Occupied(found) => {
+            Entry::Occupied(found) if queues[*found.get() as usize].stretch == stretch => {
                 let queue = &mut queues[*found.get() as usize];
                 let last = &mut actions[queue.last as usize];
                 if last.call == wanted.call {
@@ -239,7 +253,7 @@ impl<'a> Construction<'_, 'a> {
                 queue.is_written |= wanted.writes;
                 *found.get()
             }
-            Entry::Vacant(free) => {
+            entry => {
                 let likely = wanted.likely.filter(|record| record.key() == key);
                 let record = likely.or_else(|| {
                     self.key.clear();
@@ -259,15 +273,17 @@ impl<'a> Construction<'_, 'a> {
                     weight: 1,
                     partition: 0,
                     is_written: wanted.writes,
+                    stretch,
                 });
-                *free.insert(queues.len() as u32 - 1).get()
+                let number = queues.len() as u32 - 1;
+                stretch.into_iter().for_each(|stretch| ranges.add(stretch, number));
+                *entry.insert(number).get()
             }
         };
         if wanted.needs_row && queues[number as usize].record().is_none() {
             node.kind = Kind::Whole;
         }
-        let (list, begin) = wanted.element.unwrap_or((u16::MAX, 0));
-        let Pending { call, slice, .. } = *wanted;
+        let Pending { call, slice, element: (list, begin), .. } = *wanted;
         actions.push(Action { call, queue: number, next: NONE, slice, list, begin });
     }
 
@@ -359,6 +375,18 @@ impl TurnCount<'_> {
     }
 }
 
+/// Encodes the first columns of a key; gives how many bytes the columns take that name a range.
+#[inline]
+fn encode(table: &Table, values: &[Datum<'_>], range: Option<usize>, key: &mut Key) -> Result<Option<u16>> {
+    let mut in_range = None;
+    if let Some(columns) = range {
+        table.encode_key(&values[..columns], key)?;
+        in_range = Some(key.bytes().len() as u16);
+    }
+    table.encode_key(values, key)?;
+    Ok(in_range)
+}
+
 /// A record that stays where it is for longer than the epoch is pinned.
 fn kept<'a>(record: &Record) -> &'a Record {
     // SAFETY: records are freed when no batch is in progress (`Ground::tidy`), and a graph is that of a batch.
@@ -376,9 +404,10 @@ fn place(key: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use crate::accounts::{FIRST, calls_at, queue_of, with_graph};
-    use crate::graph::Kind;
+    use crate::graph::{Kind, NONE, Queue};
     use fabius_env::Random;
     use fabius_value::Seq;
+    use std::iter::successors;
 
     /// Goal: temporal dependencies are the order of seqs in an account's queue (definition 3); each action is linked to
     /// the one that was the queue's last, L(r), and is last itself then (algorithm 1, lines 6 and 7).
@@ -417,6 +446,42 @@ mod tests {
             }
             let seqs = graph.calls.iter().map(|node| node.stamped.seq);
             assert!(seqs.eq((FIRST..).map(Seq).take(calls.len())));
+        });
+    }
+
+    /// Goal: a range coarsens only what it meets (section 3.3.2): calls at records are taken apart as without it, and
+    /// their queues begin anew behind it.
+    #[test]
+    fn a_range_has_its_place_among_records() {
+        let calls: [(&str, &[i32]); 7] = [
+            ("set", &[0, 1]),
+            ("set", &[1]),
+            ("level", &[1]),
+            ("level", &[0]),
+            ("set", &[1, 2]),
+            ("pay", &[2, 0]),
+            ("level", &[2]),
+        ];
+        with_graph(3, &calls, |graph| {
+            let kinds: Vec<Kind> = graph.calls.iter().map(|node| node.kind).collect();
+            let (apart, whole, pay) = (Kind::Independent, Kind::Whole, Kind::Dependent);
+            assert_eq!(kinds, [apart, apart, whole, whole, apart, pay, whole]);
+            let calls_of = |queue: &Queue<'_>| {
+                let next = |at: &u32| Some(graph.actions[*at as usize].next).filter(|next| *next != NONE);
+                let calls = successors(Some(queue.first), next).map(|at| graph.actions[at as usize].call);
+                (queue.stretch.expect("all are in the range").place(), calls.collect::<Vec<_>>())
+            };
+            let found: Vec<(usize, Vec<u32>)> = graph.queues.iter().map(calls_of).collect();
+            let expected: [(usize, &[u32]); 7] =
+                [(0, &[0]), (0, &[0, 1]), (1, &[2, 3]), (2, &[4]), (2, &[4, 5]), (2, &[5]), (3, &[6])];
+            assert_eq!(found, expected.map(|(stretch, calls)| (stretch, calls.to_vec())));
+            assert_eq!(graph.follow(0).count(), 0, "another queue of the stretch is left");
+            let next: Vec<u32> = graph.follow(1).map(|queue| queue.first).collect();
+            assert_eq!(next, [graph.queues[2].first]);
+            assert_eq!(graph.follow(2).count(), 3);
+            assert!((3..5).all(|queue| graph.follow(queue).count() == 0));
+            assert_eq!(graph.follow(5).count(), 1);
+            assert_eq!(graph.follow(6).count(), 0);
         });
     }
 

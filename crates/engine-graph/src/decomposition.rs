@@ -2,13 +2,15 @@
 //!
 //! A call is decomposed into record actions by the keys that are functions of its arguments, both branches
 //! of every condition included. Where a key depends on what is read, or a range is scanned, actions are
-//! coarser: all calls of one batch name the records of a table by as many leading columns of its primary key
-//! as all of them know beforehand, the table's *prefix*:
+//! coarser: such calls of one batch name rows of a table by as many leading columns of its primary key as all of them
+//! know beforehand, the table's *prefix*. Calls that know whole keys name records in these ranges ([`crate::range`]),
+//! if that lets some of them be taken apart; otherwise all go by the prefix:
 //!
 //! ```text
 //! new_order(w, d, ..)   orders[w, d, ?]   \
 //! delivery(w, ..)       orders[w, ?, ..]   >   prefix 1: one queue for each warehouse's orders
-//! payment(w, d, c, ..)  customer[w, d, c]      prefix 3: a queue for each record
+//! search(category)      items[?]          \
+//! store_bid(item, ..)   items[item]        >   prefix 0, and a queue for each item between two searches
 //! ```
 //!
 //! A unique index binds rows with other keys together: whoever writes into it needs a prefix that its columns
@@ -38,6 +40,8 @@ pub struct Decomposition {
     pub keys: KeyPlan,
     /// By table accessed: how many leading columns of its primary key are always known.
     prefixes: Vec<(TableId, u8)>,
+    /// Whether whole keys are, of all tables.
+    is_by_record: bool,
     /// Tables that may be written, and whether rows may go there.
     writes: Vec<(TableId, bool)>,
     /// The first scalar parameter behind lists.
@@ -221,6 +225,9 @@ impl Decomposition {
                 prefixes.push((access.table, bound.count() as u8));
             }
         }
+        let is_whole =
+            |(table, known): &(TableId, u8)| usize::from(*known) == catalog.table(*table).primary_key.len();
+        let is_by_record = prefixes.iter().all(is_whole);
         let action =
             |list: Option<u16>| Some((list, compile_action(program, catalog, list.map(VariableId)).ok()?));
         let actions =
@@ -234,12 +241,25 @@ impl Decomposition {
         Decomposition {
             keys,
             prefixes,
+            is_by_record,
             writes,
             behind: behind.map(|behind| behind as u16),
             actions: actions.flatten(),
             is_sole,
             dependent,
         }
+    }
+
+    /// Whether whole keys are known of all rows that it names in a table.
+    #[inline(never)]
+    fn is_by_record_in(&self, table: TableId, columns: usize) -> bool {
+        let mut known = self.prefixes.iter().filter(|(of, _)| *of == table);
+        known.all(|(_, known)| usize::from(*known) == columns)
+    }
+
+    /// Whether its calls may be taken apart.
+    fn is_divisible(&self) -> bool {
+        self.is_by_record && (self.actions.is_some() || self.dependent.is_some())
     }
 
     /// What an independent action does that is about this element of the arguments.
@@ -324,7 +344,8 @@ pub struct Prefixes {
 #[derive(Clone, Copy)]
 struct Prefix {
     columns: u8,
-    is_whole: bool,
+    /// How many columns the key has, if that is more, and some call may be taken apart that names records.
+    of_records: Option<u8>,
     is_written: bool,
     loses_rows: bool,
 }
@@ -336,7 +357,7 @@ impl Prefixes {
         procedures: impl Iterator<Item = ProcedureId>,
         definitions: &Definitions,
     ) -> Prefixes {
-        let nothing = Prefix { columns: u8::MAX, is_whole: false, is_written: false, loses_rows: false };
+        let nothing = Prefix { columns: u8::MAX, of_records: None, is_written: false, loses_rows: false };
         let mut tables = vec![nothing; definitions.tables.len()];
         let mut called = vec![false; decompositions.all.len()];
         procedures.for_each(|procedure| {
@@ -346,8 +367,9 @@ impl Prefixes {
             for (table, columns) in &decomposition.prefixes {
                 let prefix = &mut tables[table.0 as usize];
                 prefix.columns = prefix.columns.min(*columns);
-                let key = &definitions.table(*table).schema().primary_key;
-                prefix.is_whole = usize::from(prefix.columns) == key.len();
+                if decomposition.is_divisible() {
+                    prefix.of_records = Some(definitions.table(*table).schema().primary_key.len() as u8);
+                }
             }
             for (table, loses_rows) in &decomposition.writes {
                 let prefix = &mut tables[table.0 as usize];
@@ -355,37 +377,40 @@ impl Prefixes {
                 prefix.loses_rows |= loses_rows;
             }
         }
+        for prefix in &mut tables {
+            prefix.of_records = prefix.of_records.filter(|whole| *whole != prefix.columns);
+        }
         let none = vec![false; called.len()];
         let mut prefixes = Prefixes { tables, independent: none.clone(), dependent: none };
         for number in (0..called.len()).filter(|number| called[*number]) {
             let decomposition = &decompositions.all[number];
-            prefixes.independent[number] = decomposition.actions.is_some()
-                && decomposition.prefixes.iter().all(|(table, _)| prefixes.is_by_record(*table))
-                && decomposition.prefixes.iter().all(|(table, _)| prefixes.keeps_rows(*table))
-                && definitions.procedure(ProcedureId(number as u32)).is_ok();
-            prefixes.dependent[number] = decomposition.dependent.is_some()
-                && decomposition
-                    .prefixes
-                    .iter()
-                    .all(|(table, _)| prefixes.get(*table).is_none() || prefixes.is_by_record(*table))
-                && definitions.procedure(ProcedureId(number as u32)).is_ok();
+            let is_divisible =
+                decomposition.is_divisible() && definitions.procedure(ProcedureId(number as u32)).is_ok();
+            let is_written = |table: TableId| prefixes.tables[table.0 as usize].is_written;
+            let has_rows = |table: TableId| is_written(table) && prefixes.keeps_rows(table);
+            prefixes.independent[number] = is_divisible
+                && decomposition.actions.is_some()
+                && decomposition.prefixes.iter().all(|(table, _)| has_rows(*table));
+            prefixes.dependent[number] = is_divisible && decomposition.dependent.is_some();
         }
         prefixes
     }
 
-    /// By how many columns of its primary key a table's records are told apart; `None` if nothing in the
-    /// batch writes the table.
+    /// By how many columns of its primary key calls of a program tell a table's rows apart, and how many of them are
+    /// those of a range, if there are coarse actions beside those on records; `None` if nothing in the batch writes the
+    /// table.
     #[inline]
-    pub fn get(&self, table: TableId) -> Option<usize> {
+    pub fn get(&self, decomposition: &Decomposition, table: TableId) -> Option<(usize, Option<usize>)> {
         let prefix = &self.tables[table.0 as usize];
-        prefix.is_written.then_some(usize::from(prefix.columns))
-    }
-
-    /// Whether a table is written, record by record.
-    #[inline]
-    pub fn is_by_record(&self, table: TableId) -> bool {
-        let prefix = &self.tables[table.0 as usize];
-        prefix.is_written && prefix.is_whole
+        let columns = usize::from(prefix.columns);
+        match prefix.of_records {
+            _ if !prefix.is_written => None,
+            None => Some((columns, None)),
+            Some(whole) => {
+                let is_by_record = decomposition.is_by_record_in(table, whole.into());
+                Some((if is_by_record { whole.into() } else { columns }, Some(columns)))
+            }
+        }
     }
 
     /// Whether no call deletes rows of a table, so that those which are there stay.

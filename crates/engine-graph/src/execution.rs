@@ -183,7 +183,7 @@ impl<'w> Worker<'w> {
                 if let Some((work, _)) = batch {
                     self.ground.end(work, 1, outcomes);
                 }
-                graph.actions_of(call).iter().for_each(|action| self.reach(action.next));
+                graph.actions_of(call).iter().for_each(|action| self.pass(action));
                 1
             }
             Executable::Actions(first) | Executable::Write(first) | Executable::Leave(first) => {
@@ -217,6 +217,7 @@ impl<'w> Worker<'w> {
             at = action.next;
             let Some(next) = graph.actions.get(at as usize) else {
                 self.actions.write(run);
+                self.end_queue(number);
                 return ended;
             };
             prefetch(next);
@@ -411,11 +412,30 @@ impl<'w> Worker<'w> {
         }
     }
 
+    /// An action of a whole call has ended: the next of its queue comes to the head.
+    fn pass(&self, action: &Action) {
+        match action.next {
+            NONE => self.end_queue(action.queue),
+            next => self.reach(next),
+        }
+    }
+
+    /// All actions of a queue have ended, and the record has been written: the next stretch of its range may begin.
+    #[inline]
+    fn end_queue(&self, number: u32) {
+        if self.graph.queues[number as usize].stretch.is_some() {
+            self.begin_after(number);
+        }
+    }
+
+    #[inline(never)]
+    fn begin_after(&self, ended: u32) {
+        self.graph.follow(ended).for_each(|queue| self.reach(queue.first));
+    }
+
     /// An action has come to the head of its queue.
     fn reach(&self, action: u32) {
-        if action != NONE
-            && let Some((partition, executable)) = self.graph.reach(action)
-        {
+        if let Some((partition, executable)) = self.graph.reach(action) {
             self.graph.partitions[partition as usize].inbox.push(executable);
             schedule::point("message");
         }

@@ -14,6 +14,7 @@
 //! ```
 
 use crate::handed::Handed;
+use crate::range::{Ranges, StretchId};
 use crate::standing::{Next, Standing};
 use crate::turns::Turns;
 use crossbeam_queue::SegQueue;
@@ -147,6 +148,8 @@ pub struct Queue<'a> {
     pub partition: u32,
     /// Whether an action writes the record that is not part of a whole call.
     pub is_written: bool,
+    /// The stretch of a range that it is in, if it is in any.
+    pub stretch: Option<StretchId>,
 }
 
 /// What actions of a queue have written while later ones are waited for.
@@ -258,8 +261,10 @@ pub struct Graph<'a> {
     pub turns: Vec<Turns>,
     /// Action queues.
     pub queues: Vec<Queue<'a>>,
-    /// The queues by table and key.
+    /// The queues by table and key; of those of a range's stretches the last.
     pub map: HashTable<u32>,
+    /// The ranges that coarse actions have their turns at, where records in them have queues too.
+    pub ranges: Ranges<'a>,
     /// What it has been divided into.
     pub partitions: Vec<Partition>,
     /// Actions of calls that are taken apart, and whole calls, that have not ended.
@@ -285,9 +290,17 @@ impl<'a> Graph<'a> {
             turns: emptied(self.turns),
             queues: emptied(self.queues),
             map: self.map,
+            ranges: self.ranges.emptied(),
             partitions: self.partitions,
             open: AtomicUsize::new(0),
         }
+    }
+
+    /// The queues that can be executed when a queue has ended, since their stretch of a range begins by that.
+    pub fn follow(&self, ended: u32) -> impl Iterator<Item = &Queue<'a>> {
+        let stretch = self.queues[ended as usize].stretch;
+        let begun = stretch.into_iter().flat_map(|stretch| self.ranges.end(stretch));
+        begun.map(|number| &self.queues[number as usize])
     }
 
     /// The actions of a call.

@@ -17,6 +17,7 @@
 //! | [`batch_size`] | how many calls a batch takes |
 //! | [`decomposition`] | what a call will access: record actions, coarse actions |
 //! | [`graph`] | record actions, record queues, the dependency graph |
+//! | [`range`] | coarse actions among those of records |
 //! | [`construction`] | building it (algorithm 1) |
 //! | [`partitioning`] | dividing it (algorithm 2) |
 //! | [`execution`] | executing it (algorithm 3) |
@@ -47,6 +48,7 @@ pub mod graph;
 pub mod handed;
 pub mod initiator;
 pub mod partitioning;
+pub mod range;
 pub mod record_action;
 pub mod replay;
 pub mod round;

@@ -35,7 +35,7 @@ pub fn partition(graph: &mut Graph<'_>, partitions: usize) {
 }
 
 /// Says what is executable from the beginning: independent actions at the heads of queues, and calls that are
-/// there with all of theirs. A call is executed where its first action is.
+/// there with all of theirs; of ranges only the first stretches. A call is executed where its first action is.
 fn begin(graph: &mut Graph<'_>) {
     let partitions = graph.partitions.len();
     let mut open = graph.actions.len();
@@ -60,6 +60,9 @@ fn begin(graph: &mut Graph<'_>) {
         }
     }
     for queue in 0..graph.queues.len() {
+        if graph.queues[queue].stretch.is_some_and(|stretch| graph.ranges.is_later(stretch)) {
+            continue;
+        }
         if let Some((partition, executable)) = graph.reach(graph.queues[queue].first) {
             graph.partitions[partition as usize].starts.push(executable);
         }

@@ -122,7 +122,7 @@ impl<'a> ActionRunner<'a> {
         let table = queue.table.expect("an action of a call that is taken apart has a table");
         Run {
             table,
-            key: queue.key(),
+            queue,
             record: queue.record().or_else(|| self.find(table, queue.key())),
             is_sole: false,
             has_row: true,
@@ -229,11 +229,11 @@ impl<'a> ActionRunner<'a> {
 
     /// Ends a run of actions, and writes the record if any of them has.
     pub fn write(&mut self, run: Run<'a>) {
-        let Run { table, key, record, is_there, written: columns, writer, mut buffers, .. } = run;
+        let Run { table, queue, record, is_there, written: columns, writer, mut buffers, .. } = run;
         if let Some(is_there) = is_there {
             let values = is_there.then(|| &buffers.values[..columns.len()]);
             let means = Means { shared: self.shared, guard: self.guard, arena: self.arena };
-            Before { table, key, record }.replace(values, writer, means, &mut self.trail);
+            Before { table, key: queue.key(), record }.replace(values, writer, means, &mut self.trail);
         } else if let (Some(record), false) = (record, columns.is_empty()) {
             // In place: a column's rank is never above its number.
             for (rank, column) in columns.iter().enumerate() {
@@ -297,8 +297,7 @@ fn put<'a>(values: &mut Vec<Datum<'a>>, column: ColumnId, value: Datum<'a>) {
 /// A run of actions on a record. What an action sees is the record, as the actions before have left it.
 pub struct Run<'a> {
     table: &'a Arc<Table>,
-    /// The primary key, encoded.
-    key: &'a [u8],
+    queue: &'a Queue<'a>,
     /// The key's record, if there is one.
     record: Option<&'a Record>,
     /// Whether the action can mean no other record.
@@ -328,7 +327,7 @@ pub struct Run<'a> {
     buffers: Box<Buffers<'a>>,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
     /// The call of the action has been decided, and commits.
     pub fn write_held(&mut self) {
         if let Some(is_there) = self.is_there_own.take() {
@@ -349,7 +348,25 @@ impl Run<'_> {
         (self.written_own, self.is_there_own) = (ColumnMask::EMPTY, None);
     }
 
+    /// Notes values of the row.
+    #[inline(always)]
+    fn store(&mut self, write: WriteSet<'_, 'a>) {
+        let Buffers { values, own, .. } = &mut *self.buffers;
+        let values = if self.is_tentative { own } else { values };
+        values.resize(self.table.types().len().max(values.len()), Datum::Null);
+        for (column, value) in write.columns.iter().zip(write.values) {
+            values[usize::from(column.0)] = *value;
+        }
+        if self.is_tentative {
+            self.written_own = self.written_own.union(write.columns);
+        } else {
+            self.written = self.written.union(write.columns);
+            self.writer = self.seq;
+        }
+    }
+
     /// Whether the row is there, as the actions before and this one have left it.
+    #[inline(never)]
     fn is_there(&self) -> bool {
         // SAFETY: the epoch is pinned.
         let has_row = |record: &Record| unsafe { chain::is_present(record.head()) };
@@ -396,7 +413,7 @@ impl<'a> Context<'a> for Run<'a> {
             return Ok(Row::Elsewhere);
         }
         self.table.encode_key(key, &mut self.buffers.key)?;
-        Ok(if self.buffers.key.bytes() == self.key { Row::Own } else { Row::Elsewhere })
+        Ok(if self.buffers.key.bytes() == self.queue.key() { Row::Own } else { Row::Elsewhere })
     }
 
     #[inline]
@@ -430,18 +447,7 @@ impl<'a> Context<'a> for Run<'a> {
         if !matches!(row, Row::Own) {
             return Ok(());
         }
-        let Buffers { values, own, .. } = &mut *self.buffers;
-        let values = if self.is_tentative { own } else { values };
-        values.resize(self.table.types().len().max(values.len()), Datum::Null);
-        for (column, value) in write.columns.iter().zip(write.values) {
-            values[usize::from(column.0)] = *value;
-        }
-        if self.is_tentative {
-            self.written_own = self.written_own.union(write.columns);
-        } else {
-            self.written = self.written.union(write.columns);
-            self.writer = self.seq;
-        }
+        self.store(write);
         Ok(())
     }
 
@@ -453,7 +459,8 @@ impl<'a> Context<'a> for Run<'a> {
         match *scan {}
     }
 
-    fn insert(&mut self, id: TableId, write: WriteSet<'_, 'a>) -> Result<Row, Stop> {
+    #[inline(never)]
+    fn insert(&mut self, _: TableId, write: WriteSet<'_, 'a>) -> Result<Row, Stop> {
         let table = self.table;
         let value = |column: ColumnId| write.values[usize::from(column.0)];
         if self.is_there() {
@@ -463,13 +470,14 @@ impl<'a> Context<'a> for Run<'a> {
         }
         for index in (0..table.index_count()).map(|at| IndexId(at as u16)) {
             // An entry may be too long.
-            table.encode_entry(index, value, self.key, &mut self.buffers.key)?;
+            table.encode_entry(index, value, self.queue.key(), &mut self.buffers.key)?;
         }
         self.note_presence(true);
-        self.update(id, Row::Own, write)?;
+        self.store(write);
         Ok(Row::Own)
     }
 
+    #[inline(never)]
     fn delete(&mut self, _: TableId, _: Row) -> Result<(), Stop> {
         self.note_presence(false);
         Ok(())

@@ -40,6 +40,7 @@ pub struct Before<'a> {
 impl<'a> Before<'a> {
     /// Puts the row where others see it, with these values, or without any if it has gone; `seq` is that of the last
     /// call that has written. Nobody else comes to the key meanwhile, but for readers at their seqs.
+    #[inline(never)]
     pub fn replace(self, values: Option<&[Datum<'a>]>, seq: Seq, means: Means<'a>, trail: &mut Trail<'a>) {
         let Before { table, key, record } = self;
         let Means { shared, guard, arena } = means;

@@ -103,6 +103,8 @@ impl<'p> Compiler<'p> {
 
     pub(super) fn compute(&mut self, step: &'p Step) -> Result<()> {
         let later = matches!(self.part, Part::Later { .. });
+        // A call whose actions are independent is taken apart if all its rows are there.
+        let has_rows = matches!(self.part, Part::Action { .. });
         match &step.kind {
             StepKind::Assign { variable, value } => {
                 let to = self.builder.variable(*variable);
@@ -128,7 +130,7 @@ impl<'p> Compiler<'p> {
                 self.builder.emit(Instruction::Sort { list, plan });
             }
             StepKind::Locate { row, key } => self.locate(*row, key)?,
-            StepKind::RequireRow { row } if !later => self.require_row(*row),
+            StepKind::RequireRow { row } if !later && !has_rows => self.require_row(*row),
             StepKind::Exists { variable, row } => {
                 let (to, (row, table)) = (self.builder.variable(*variable), self.row(*row));
                 self.builder.emit(Instruction::Exists { to, row, table });
@@ -159,7 +161,7 @@ impl<'p> Compiler<'p> {
                 self.builder.emit(Instruction::Delete { row, table });
             }
             StepKind::Return { values } => self.results(step, values)?,
-            // The now-phase saw to these.
+            // The now-phase saw to these, or whoever takes calls apart.
             StepKind::RequireRow { .. } | StepKind::Require { .. } | StepKind::Delete { .. } => {}
         }
         Ok(())
