@@ -111,6 +111,11 @@ impl Runner for GraphEngine {
         self.lead() || self.means.crew.join()
     }
 
+    /// Whoever leads a batch does; the others are for its crew.
+    fn tidies_itself(&self) -> bool {
+        true
+    }
+
     fn come_to_rest(&self) -> (RwLockWriteGuard<'_, Schema>, MutexGuard<'_, Initiator>) {
         let mut initiator = self.initiator.lock();
         let count = self.means.intake.count();

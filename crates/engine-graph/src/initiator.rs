@@ -201,8 +201,6 @@ impl Initiator {
         self.crew_sizes.rotate_right(1);
         self.crew_sizes[0] = round.end();
         drop(schema);
-        if ground.must_tidy() {
-            ground.tidy(&ground.gate.write());
-        }
+        while ground.must_tidy() && ground.tidy(&ground.gate.write()) {}
     }
 }

@@ -216,20 +216,28 @@ impl LazyEngine {
 
     /// Runs what now-phases of these calls would have to wait for in the lane, as far as it is promised already.
     fn run_awaited(&self, intake: &Intake<'_>) {
-        let mut awaited = intake.awaited().peekable();
-        if awaited.peek().is_none() || self.foundation.failure().is_some() {
+        if intake.awaited().is_empty() || self.why_closed().is_some() {
             return;
         }
-        let snapshot = self.foundation.snapshots.begin(|| self.foundation.promised());
+        let Some(snapshot) = self.foundation.snapshots.try_begin(|| self.foundation.promised()) else {
+            return;
+        };
         // Whoever needs what failed says so.
         let _ = self.work(|tools| {
-            awaited.try_for_each(|(record, columns)| {
+            intake.awaited().iter().try_for_each(|&(record, columns)| {
                 // SAFETY: the epoch is pinned, and the snapshot keeps what is visible at its seq.
-                let open = unsafe {
+                let open = || unsafe {
                     chain::first_pending(record.visible(snapshot.seq()), columns, std::ptr::null_mut())
                 };
-                // SAFETY: read from an open sticky under this epoch.
-                open.map_or(Ok(()), |deferred| unsafe { tools.substantiate(deferred) })
+                let mut before = None;
+                while let Some(deferred) = open()
+                    // One that was dropped stays open.
+                    && before.replace(deferred) != Some(deferred)
+                {
+                    // SAFETY: read from an open sticky under this epoch.
+                    unsafe { tools.substantiate(deferred)? };
+                }
+                Ok(())
             })
         });
     }

@@ -19,7 +19,7 @@
 //!
 //! The records that were found on the way are the lane's to use ([`fabius_engine::expected`]).
 
-use crate::awaited::{Awaited, Looks};
+use crate::awaited::Awaited;
 use crossbeam_epoch::Guard;
 use fabius_engine::entry::{self, Call};
 use fabius_engine::expected::{ExpectedRow, expect};
@@ -27,7 +27,7 @@ use fabius_engine::{Batch, Definitions};
 use fabius_program::arguments::{ArgumentPlace, Arguments, DecodedArguments};
 use fabius_program::execute::emptied;
 use fabius_storage::{Record, Version};
-use fabius_value::{ColumnMask, Key, Result};
+use fabius_value::{ColumnMask, Key, Result, TableId};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -35,6 +35,8 @@ use std::sync::Arc;
 const STRIDE: usize = 2;
 /// Rows that are looked up per call.
 const ROWS_MAX: usize = 64;
+/// Rows of an intake that are looked for because a now-phase may wait for them.
+const AWAITED_MAX: usize = 1 << 12;
 /// Argument values whose buffer is kept: those of a few calls with very long lists are not.
 const VALUES_KEPT: usize = 1 << 16;
 
@@ -42,8 +44,6 @@ struct Coming<'a> {
     call: Call<'a>,
     place: Result<ArgumentPlace>,
     rows: Range<u32>,
-    /// Whether its now-phase may wait for what is deferred.
-    waits: bool,
 }
 
 /// Calls made ready, in their order.
@@ -54,6 +54,7 @@ pub struct Intake<'a> {
     decoded: DecodedArguments<'a>,
     rows: Vec<ExpectedRow<'a>>,
     key: Key,
+    awaited: Vec<(&'a Record, ColumnMask)>,
 }
 
 impl<'a> Intake<'a> {
@@ -65,7 +66,7 @@ impl<'a> Intake<'a> {
         guard: &'a Guard,
         runs: impl Iterator<Item = &'a [u8]>,
     ) -> Intake<'a> {
-        let Buffers { calls, decoded, rows, key } = spare;
+        let Buffers { calls, decoded, rows, key, awaited: rows_awaited } = spare;
         let mut intake = Intake {
             definitions,
             guard,
@@ -73,6 +74,7 @@ impl<'a> Intake<'a> {
             decoded: decoded.recycle(),
             rows: emptied(rows),
             key,
+            awaited: emptied(rows_awaited),
         };
         let looks = awaited.looks();
         for mut run in runs {
@@ -80,8 +82,9 @@ impl<'a> Intake<'a> {
                 let Some(call) = entry::take_call(&mut run) else {
                     unreachable!("batches are encoded by their builder, and replayed ones are checked before")
                 };
-                intake.decode(call, &looks);
+                intake.decode(call);
                 intake.look_up();
+                intake.look_for_awaited(looks.take(call.procedure));
                 intake.bring_near(intake.calls.len() - 1);
             }
         }
@@ -116,13 +119,8 @@ impl<'a> Intake<'a> {
     }
 
     /// The records, and their columns, that now-phases may wait for.
-    pub fn awaited(&self) -> impl Iterator<Item = (&'a Record, ColumnMask)> {
-        let waiting = self.calls.iter().filter(|coming| coming.waits);
-        waiting.flat_map(|coming| {
-            let procedure = self.definitions.procedure(coming.call.procedure).ok();
-            let rows = procedure.map_or(&[][..], |_| &self.rows[place(&coming.rows)]);
-            rows.iter().filter_map(move |row| Some((row.likely()?, procedure?.keys.reads(row.table))))
-        })
+    pub fn awaited(&self) -> &[(&'a Record, ColumnMask)] {
+        &self.awaited
     }
 
     /// The emptied buffers, for another intake.
@@ -135,29 +133,46 @@ impl<'a> Intake<'a> {
             },
             rows: emptied(self.rows),
             key: self.key,
+            awaited: emptied(self.awaited),
         }
     }
 
-    fn decode(&mut self, call: Call<'a>, looks: &Looks<'_>) {
+    fn decode(&mut self, call: Call<'a>) {
         let place = match self.definitions.procedure(call.procedure) {
             Ok(procedure) => self.decoded.push(&procedure.signature, call.arguments),
             // Whoever runs it asks again, and says so.
             Err(_) => Ok(ArgumentPlace::default()),
         };
         let end = self.rows.len() as u32;
-        let waits = looks.take(call.procedure);
-        self.calls.push(Coming { call, place, rows: end..end, waits });
+        self.calls.push(Coming { call, place, rows: end..end });
     }
 
     /// Begins to look up the rows of the last call.
     fn look_up(&mut self) {
-        let Some(Coming { call, place: Ok(place), rows, waits }) = self.calls.last_mut() else { return };
+        let Some(Coming { call, place: Ok(place), rows }) = self.calls.last_mut() else { return };
         let Ok(procedure) = self.definitions.procedure(call.procedure) else { return };
         procedure.keys.for_each(self.decoded.at(*place), |table, values| {
             let schema = self.definitions.table(table);
-            if (*waits || schema.is_worth_prefetching()) && rows.len() < ROWS_MAX {
+            if schema.is_worth_prefetching() && rows.len() < ROWS_MAX {
                 expect(&mut self.rows, schema, values, &mut self.key, self.guard);
                 rows.end = self.rows.len() as u32;
+            }
+        });
+    }
+
+    /// Finds the rows that the last call's now-phase may wait for in these columns.
+    fn look_for_awaited(&mut self, columns: &[(TableId, ColumnMask)]) {
+        let Some(Coming { call, place: Ok(place), .. }) = self.calls.last() else { return };
+        let Ok(procedure) = self.definitions.procedure(call.procedure) else { return };
+        if columns.is_empty() {
+            return;
+        }
+        procedure.keys.for_each(self.decoded.at(*place), |table, values| {
+            let Some((_, columns)) = columns.iter().find(|(own, _)| *own == table) else { return };
+            let schema = self.definitions.table(table);
+            // No row has a key that is too long.
+            if self.awaited.len() < AWAITED_MAX && schema.encode_key(values, &mut self.key).is_ok() {
+                self.awaited.extend(schema.find(&self.key, self.guard).map(|record| (record, *columns)));
             }
         });
     }
@@ -205,6 +220,7 @@ pub struct Buffers {
     decoded: DecodedArguments<'static>,
     rows: Vec<ExpectedRow<'static>>,
     key: Key,
+    awaited: Vec<(&'static Record, ColumnMask)>,
 }
 
 /// The encoded calls of batches.

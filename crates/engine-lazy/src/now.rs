@@ -112,6 +112,8 @@ pub struct NowContext<'a, 't> {
     pub rows: Vec<NowRow<'a>>,
     /// The call whose sticky ended the last step.
     pub blocked_on: *mut (),
+    /// What was read there.
+    pub blocked_at: (TableId, ColumnId),
 }
 
 impl<'a, 't> NowContext<'a, 't> {
@@ -132,6 +134,7 @@ impl<'a, 't> NowContext<'a, 't> {
             values: Vec::new(),
             rows: Vec::new(),
             blocked_on: std::ptr::null_mut(),
+            blocked_at: (TableId(0), ColumnId(0)),
         }
     }
 
@@ -220,6 +223,7 @@ impl<'a, 't> NowContext<'a, 't> {
             Cell::Pending(deferred) => {
                 assert!(!deferred.is_null(), "a now-phase does not read its own stickies");
                 self.blocked_on = deferred;
+                self.blocked_at = (row.table, column);
                 Err(Stop::Blocked)
             }
             Cell::Absent => Ok(Datum::Null),

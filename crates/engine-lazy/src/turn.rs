@@ -143,7 +143,7 @@ impl<'a, 't> Turn<'a, '_, 't> {
             match run(&mut self.frame, code, self.context, self.arena) {
                 Ok(()) => break,
                 Err(Stop::Blocked) => {
-                    self.awaited.note(call.procedure);
+                    self.awaited.note(call.procedure, self.context.blocked_at);
                     // SAFETY: read from an open sticky under this epoch.
                     if unsafe { self.substantiation.substantiate(self.context.blocked_on) }.is_err() {
                         // Whoever ran that call stops the engine; the turn cannot go on, and has to stop it too.

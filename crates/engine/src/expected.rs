@@ -84,12 +84,6 @@ impl<'a> ExpectedRow<'a> {
         self.likely.into_iter().for_each(Record::prefetch);
     }
 
-    /// The record that its key most likely leads to.
-    #[inline]
-    pub fn likely(&self) -> Option<&'a Record> {
-        self.likely
-    }
-
     /// The newest version of the likely record.
     #[inline]
     pub fn newest_version(&self) -> Option<&'a Version> {

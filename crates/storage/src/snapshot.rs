@@ -53,19 +53,27 @@ impl Snapshots {
     /// Begins to read at the newest promised seq, which `promised` tells.
     pub fn begin(&self, promised: impl Fn() -> Seq) -> Snapshot<'_> {
         loop {
-            for (slot, cell) in self.slots.iter().enumerate() {
-                let seq = promised();
-                if cell.load(Relaxed) != FREE || cell.compare_exchange(FREE, seq.0, SeqCst, SeqCst).is_err() {
-                    continue;
-                }
-                self.used.fetch_max(slot + 1, SeqCst);
-                if self.floor.load(SeqCst) <= seq.0 {
-                    return Snapshot { snapshots: self, slot, seq };
-                }
-                cell.store(FREE, SeqCst);
+            if let Some(snapshot) = self.try_begin(&promised) {
+                return snapshot;
             }
             std::thread::yield_now();
         }
+    }
+
+    /// As [`Snapshots::begin`], if there is a place for one more reader.
+    pub fn try_begin(&self, promised: impl Fn() -> Seq) -> Option<Snapshot<'_>> {
+        for (slot, cell) in self.slots.iter().enumerate() {
+            let seq = promised();
+            if cell.load(Relaxed) != FREE || cell.compare_exchange(FREE, seq.0, SeqCst, SeqCst).is_err() {
+                continue;
+            }
+            self.used.fetch_max(slot + 1, SeqCst);
+            if self.floor.load(SeqCst) <= seq.0 {
+                return Some(Snapshot { snapshots: self, slot, seq });
+            }
+            cell.store(FREE, SeqCst);
+        }
+        None
     }
 
     /// The oldest seq that anyone reads at, now or later, given that `promised` is published.

@@ -33,6 +33,11 @@ pub trait Runner: Send + Sync {
     /// soon, also where it waits for what other threads do.
     fn take_turn(&self) -> bool;
 
+    /// Whether its turns take keys out of indexes themselves, so that nobody has to wait for the gate to do so.
+    fn tidies_itself(&self) -> bool {
+        false
+    }
+
     /// Wakes threads that sleep in a turn, because the engine has stopped.
     fn rouse(&self) {}
 
@@ -116,7 +121,7 @@ impl<R: Runner> Engine for R {
     fn help(&self) -> bool {
         unless_stopped(self, false, || {
             let ground = self.ground();
-            if ground.must_tidy() && ground.tidy(&ground.gate.write()) {
+            if !self.tidies_itself() && ground.must_tidy() && ground.tidy(&ground.gate.write()) {
                 return true;
             }
             self.take_turn() || ground.tidy_if_idle()
