@@ -4,6 +4,7 @@ Each fails here once it is right. Then it belongs to ``test_corners.py``, and wh
 it can be written again.
 """
 
+import decimal
 import unittest
 
 from fabius.compilation import CompilationError
@@ -20,6 +21,9 @@ CASES = [
     ("def f(a: int | None) -> int:\n    return db.stock[a].qty\n", [(None,)]),
     ("def f(a: int) -> None:\n    assert a > 1, None\n", [(1,)]),
     ("def f(x: float) -> int:\n    return int(x)\n", [(float("nan"),)]),
+    # Python has another exception for 0 / 0, and for a remainder by zero.
+    ("def f(x: Decimal) -> int:\n    return int(x / Decimal('0.0'))\n", [(decimal.Decimal(0),)]),
+    ("def f(x: Decimal) -> Decimal:\n    return x % Decimal('0.0')\n", [(decimal.Decimal(1),)]),
     # A row that is there gets only what is given; in the client's process that is an error too.
     ("def f(a: int) -> None:\n    db.plain.upsert(id=1, a=a)\n", [(5,)]),
 ]
