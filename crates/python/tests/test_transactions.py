@@ -3,6 +3,8 @@
 import unittest
 
 import fabius
+from fabius.compilation import CompilationError
+
 from shop import crowd
 
 
@@ -194,6 +196,38 @@ class Transactions(unittest.TestCase):
             seen = db.stock[1].qty
             meanwhile()
             db.stock[2].qty = seen
+
+
+class Texts(unittest.TestCase):
+    def setUp(self):
+        self.db = fabius.open()
+        self.addCleanup(self.db.close)
+        self.db.script("create table stock (item int primary key, qty int not null); insert into stock values (5, 10)")
+
+    def test_a_function_is_given_as_its_text(self):
+        names = {"db": self.db, "LIMIT": 2}
+        program = (
+            "reserve = db.transaction('''\n"
+            "    def reserve(item: int, n: int = 1) -> int:\n"
+            "        assert n <= LIMIT, f'at most {LIMIT}'\n"
+            "        db.stock[item].qty -= n\n"
+            "        return db.stock[item].qty\n"
+            "''')\n"
+        )
+        exec(program, names)
+        self.assertEqual(names["reserve"](5), 9)
+        self.assertIn("db.stock[item].qty -= n", str(names["reserve"].explain()))
+        names["LIMIT"] = 0
+        with self.assertRaisesRegex(AssertionError, "at most 0"):
+            names["reserve"](5)
+
+    def test_texts_that_are_none(self):
+        for text, said in [("def f(:", "no Python"), ("x = 1", "one `def`"), ("def f(): pass\nf()", "one `def`")]:
+            with self.assertRaisesRegex(CompilationError, said):
+                self.db.transaction(text)
+        names = {"db": self.db}
+        with self.assertRaisesRegex(CompilationError, "give its text"):
+            exec("@db.transaction\ndef f() -> None:\n    pass\n", names)
 
 
 if __name__ == "__main__":

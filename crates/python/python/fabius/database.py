@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import html
+import sys
 import threading
 import weakref
 from collections import namedtuple
@@ -17,6 +18,7 @@ from typing import Any, ParamSpec, TypeVar, cast, overload
 
 from . import _fabius, dbapi, keys, transactions
 from .compilation import Compiled
+from .compilation.source import function_of
 from .errors import Error, InterfaceError, ProgrammingError
 from .parameters import Parameters, braced, numbered
 from .pipeline import Pipeline
@@ -223,12 +225,15 @@ class Database:
     def transaction(self, function: Callable[P, R]) -> Transaction[P, R]: ...
 
     @overload
+    def transaction(self, function: str, *, side: Side | None = None) -> Transaction[..., Any]: ...
+
+    @overload
     def transaction(self, *, side: Side) -> Callable[[Callable[P, R]], Transaction[P, R]]: ...
 
     @overload
     def transaction(self) -> AbstractContextManager[Run]: ...
 
-    def transaction(self, function: Callable[..., Any] | None = None, *, side: Side | None = None) -> Any:
+    def transaction(self, function: Callable[..., Any] | str | None = None, *, side: Side | None = None) -> Any:
         """Makes a function a transaction; or, without one, what stands in a ``with`` block.
 
         >>> import fabius
@@ -255,8 +260,11 @@ class Database:
         refused here (``fabius.compilation.CompilationError``), unless the function is for the client's process
         (``side="client"``). There it runs again if what it read has changed by the time it commits: beside the
         database it should have no effects that must not happen twice. A ``with`` block runs in the client's process,
-        once: a conflict is ``SerializationFailure``.
+        once: a conflict is ``SerializationFailure``. Where there is no source, as in ``python -c`` and ``exec``, the
+        function is given as the text of its ``def``; its globals are the caller's.
         """
+        if isinstance(function, str):
+            function = function_of(function, sys._getframe(1).f_globals)
         if function is not None:
             return Transaction(self, function, side)
         if side is not None:

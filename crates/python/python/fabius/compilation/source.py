@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import ast
 import inspect
+import itertools
+import linecache
+import textwrap
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..errors import DatabaseError, NotSupportedError
 from .refusal import Refused
 
-__all__ = ["CompilationError", "Source", "explained", "placed", "error_at", "source_of"]
+__all__ = ["CompilationError", "Source", "explained", "placed", "error_at", "function_of", "source_of"]
+
+#: Numbers of functions that came as texts.
+_TEXTS = itertools.count(1)
 
 
 class CompilationError(NotSupportedError):
@@ -35,7 +41,7 @@ def source_of(function: Callable[..., Any]) -> Source:
     except (OSError, TypeError):
         raise CompilationError(
             f"the source of {function.__qualname__} is not there: define it in a file, a notebook or the shell, "
-            "or run it in the client's process (side='client')"
+            "give its text (db.transaction('def f(...): ...')), or run it in the client's process (side='client')"
         ) from None
     text = "".join(lines)
     # Within something, it is as far to the right as it is there.
@@ -50,6 +56,23 @@ def source_of(function: Callable[..., Any]) -> Source:
     number = begin.lineno - is_within
     ast.increment_lineno(module, 1 - begin.lineno)
     return Source("".join(lines[number - 1 :]), first + number - 1, file, begin)
+
+
+def function_of(text: str, names: dict[str, Any]) -> Callable[..., Any]:
+    """The function that a text defines, in which these names are global; its source is found like that of others."""
+    file = f"<transaction {next(_TEXTS)}>"
+    text = textwrap.dedent(text).strip("\n") + "\n"
+    try:
+        module = ast.parse(text, file)
+    except SyntaxError as error:
+        raise error_at(file, error.lineno or 1, f"this is no Python: {error.msg}") from None
+    if len(module.body) != 1 or not isinstance(module.body[0], ast.FunctionDef):
+        raise error_at(file, 1, "a text that is a transaction has one `def`, and nothing else")
+    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+    defined: dict[str, Any] = {}
+    exec(compile(module, file, "exec"), names, defined)
+    function: Callable[..., Any] = defined[module.body[0].name]
+    return function
 
 
 def error_at(file: str, line: int, message: str) -> CompilationError:
