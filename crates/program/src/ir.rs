@@ -576,12 +576,24 @@ pub enum Function {
     RoundMoment,
     /// `make_date(year, month, day)`; negative years are before Christ.
     MakeDate,
+    /// `uuid_text(bytea)`: hexadecimal digits in five groups.
+    UuidText,
+    /// `time_text(microseconds)`: a time of the day.
+    TimeText,
+    /// `unknown_label(enumeration, text)`: fails, as a text that is no label of an enumeration does.
+    UnknownLabel,
     /// `python_power(base, exponent)`: of integers, exact.
     PythonPower,
     /// `python_shift(value, count)`: to the left, exact.
     PythonShift,
     /// `python_moved(timestamp, microseconds)`: in the years 1 to 9999.
     PythonMoved,
+    /// `python_timedelta(interval)`: microseconds; a year is 365 days, a month 30.
+    PythonTimedelta,
+    /// `python_timedelta_text(microseconds)`: as `str` of Python shows a `timedelta`.
+    PythonTimedeltaText,
+    /// `python_interval(microseconds)`: whole days, and the rest of a day, as text.
+    PythonInterval,
     /// `python_round(double, digits)`: by its true value; of two that are as near the even one.
     PythonRound,
     /// `python_text(double)`: the fewest digits that tell it apart.

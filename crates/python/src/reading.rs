@@ -2,10 +2,10 @@
 
 use super::classes::Classes;
 use super::failure::raised;
-use fabius_sql_meaning::interval::Interval;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_meaning::text_format::{self, Fit, TextStyle, array_literal};
 use fabius_value::Value;
+use fabius_value::interval::Interval;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
@@ -127,8 +127,6 @@ impl Reading<'_> {
 
 /// Months have 30 days, years 365, as in psycopg.
 fn interval(py: Python<'_>, interval: Interval) -> PyResult<Py<PyAny>> {
-    let (years, months) = (interval.months / 12, interval.months % 12);
-    let days = i64::from(years) * 365 + i64::from(months) * 30 + i64::from(interval.days);
     let (seconds, micros) = (interval.micros.div_euclid(SECOND), interval.micros.rem_euclid(SECOND));
-    Classes::of(py)?.timedelta.call1(py, (days, seconds, micros))
+    Classes::of(py)?.timedelta.call1(py, (interval.timedelta_days(), seconds, micros))
 }

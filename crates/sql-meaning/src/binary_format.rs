@@ -18,9 +18,9 @@
 //!
 //! Nothing here is trusted: what does not read as its type is an error of class 22.
 
-use crate::interval::{self, Interval};
 use crate::sql_type::SqlType;
 use crate::text_format::{self, Fit, TextStyle};
+use fabius_value::interval::{self, Interval};
 use fabius_value::{DataType, Decimal, Error, Result, SqlState, Value, calendar};
 
 /// Days from 1970-01-01 to 2000-01-01, where PostgreSQL counts from.

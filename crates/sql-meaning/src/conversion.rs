@@ -1,11 +1,11 @@
 //! A value as one of another type, where PostgreSQL converts ([`type_rules`](crate::type_rules) says where).
 
-use crate::interval::Interval;
 use crate::sql_type::SqlType;
 use crate::text_format::{self, Fit, TextStyle, cast_text};
 use crate::type_rules::is_number;
 use fabius_program::operation::function::round_single;
 use fabius_value::calendar::{self, DAY_MICROS};
+use fabius_value::interval::Interval;
 use fabius_value::value_text::numeric_overflow;
 use fabius_value::{Decimal, Error, Result, SqlState, Value};
 

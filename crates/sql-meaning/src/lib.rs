@@ -14,7 +14,6 @@
 //! | [`functions`], [`session_facts`] | the table of functions and operators; what they ask about the session |
 //! | [`pg_catalog`] | the catalog as relations that clients ask: `pg_catalog`, `information_schema` |
 //! | [`text_format`], [`binary_format`] | values as clients write and read them |
-//! | [`interval`] | intervals, their text and arithmetic |
 //! | [`number_literal`] | numbers as SQL writes them |
 //! | [`output`], [`column_name`] | what a query shows, and what its columns are called |
 //!
@@ -26,7 +25,6 @@ pub mod catalog;
 pub mod column_name;
 pub mod conversion;
 pub mod functions;
-pub mod interval;
 pub mod number_literal;
 pub mod output;
 pub mod parameter_types;

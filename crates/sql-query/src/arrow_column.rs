@@ -16,9 +16,9 @@ use datafusion::arrow::datatypes::{
     TimestampMicrosecondType, UInt64Type,
 };
 use datafusion::scalar::ScalarValue;
-use fabius_sql_meaning::interval::Interval;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_meaning::text_format::{self, Fit, TextStyle};
+use fabius_value::interval::Interval;
 use fabius_value::value_text::numeric_overflow;
 use fabius_value::{Decimal, Result, Value};
 use std::sync::Arc;

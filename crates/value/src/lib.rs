@@ -12,6 +12,7 @@
 //! | [`delta`] | commutative operations that a version can hold instead of a value |
 //! | [`calendar`] | days and moments by calendar field |
 //! | [`date_field`] | the fields that `extract` and `date_trunc` name |
+//! | [`interval`] | intervals, their text and arithmetic |
 //! | [`moment_text`] | days and moments as text |
 //! | [`schema`] | tables, columns, indexes, and the numbers that name them |
 //! | [`key`] | the order-preserving byte form of a key |
@@ -29,6 +30,7 @@ pub mod decimal;
 pub mod delta;
 pub mod error;
 pub mod float_text;
+pub mod interval;
 pub mod key;
 pub mod letter_case;
 pub mod limit;

@@ -376,6 +376,11 @@ pub fn date_text(days: i32) -> String {
     text(|out| write_date(days, out))
 }
 
+/// A time of the day as text.
+pub fn time_text(micros: i64) -> String {
+    text(|out| write_time(micros, out))
+}
+
 /// A timestamp as text.
 pub fn timestamp_text(moment: i64) -> String {
     text(|out| write_timestamp(moment, out))

@@ -56,6 +56,11 @@ pub fn invalid(text: &str, type_name: &str) -> Error {
     Error::new(SqlState::INVALID_TEXT, format!("invalid input syntax for type {type_name}: \"{text}\""))
 }
 
+/// `22P02` for a text that is no label of an enumeration.
+pub fn no_label(text: &str, enumeration: &str) -> Error {
+    Error::new(SqlState::INVALID_TEXT, format!("invalid input value for enum {enumeration}: \"{text}\""))
+}
+
 /// `22003` for the text of a number that is too large for its type.
 pub fn out_of_range(text: &str, type_name: &str) -> Error {
     Error::new(SqlState::OUT_OF_RANGE, format!("value \"{text}\" is out of range for type {type_name}"))

@@ -5,9 +5,9 @@ use crate::catalog::Catalog;
 use crate::functions::Definition;
 use crate::functions::operator::Operation;
 use crate::functions::resolution::{Argument, Unresolved};
-use crate::interval::Interval;
 use crate::sql_type::SqlType;
 use fabius_value::Error;
+use fabius_value::interval::Interval;
 use sqlparser::ast::{self, Expr};
 
 /// What an expression's answer is used for.

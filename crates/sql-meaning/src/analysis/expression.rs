@@ -7,13 +7,13 @@ use super::row_value::{compared, is_null_of_row, row_of};
 use super::select_list::no_relation;
 use super::{cast, chain, function_form, operator};
 use crate::catalog::folded;
-use crate::interval;
 use crate::sql_type::SqlType;
 use crate::type_rules::{is_text, plain_name};
 use fabius_sql_planning::heed;
 use fabius_sql_syntax::collation::require_known;
 use fabius_sql_syntax::is_bare_function;
 use fabius_value::calendar::rounded_micros;
+use fabius_value::interval;
 use fabius_value::{Error, SqlState};
 use sqlparser::ast::{self, BinaryOperator as B, Expr, UnaryOperator as U};
 

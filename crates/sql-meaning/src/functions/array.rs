@@ -2,9 +2,9 @@
 
 use super::regular_expression::like_pattern;
 use super::{Definition, array_of, define, elements_at, integer_at, text_at, truth_at};
-use crate::interval::Interval;
 use crate::sql_type::SqlType;
 use fabius_program::operation::function::regular_expression::pattern;
+use fabius_value::interval::Interval;
 use fabius_value::value_text::numeric_overflow;
 use fabius_value::{Decimal, Error, Result, SqlState, Value};
 use std::cmp::Ordering;

@@ -3,12 +3,12 @@
 use super::moment_pattern::{format_interval, format_moment};
 use super::moment_reading::read_moment;
 use super::{Call, Definition, define, double_at, integer_at, text_at};
-use crate::interval::Interval;
 use crate::sql_type::SqlType;
 use crate::text_format::Zone;
 use fabius_value::calendar::{
     self, DAY_MICROS, HOUR_MICROS, MINUTE_MICROS, SECOND_MICROS, is_infinite, rounded_micros, rounded_moment,
 };
+use fabius_value::interval::Interval;
 use fabius_value::{DataType, DateField, Decimal, Error, Result, SqlState, Value};
 
 /// All of them.

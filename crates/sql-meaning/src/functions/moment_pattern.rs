@@ -1,7 +1,7 @@
 //! Moments by the patterns of `to_char`, `to_date` and `to_timestamp` (PostgreSQL's documentation, 9.8).
 
-use crate::interval::Interval;
 use fabius_value::calendar::{self, DAY_MICROS, Fields, HOUR_MICROS, SECOND_MICROS};
+use fabius_value::interval::Interval;
 use fabius_value::{Error, Result, SqlState};
 
 pub(super) const MONTHS: [&str; 12] = [

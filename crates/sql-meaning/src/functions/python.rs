@@ -10,6 +10,11 @@ pub fn definitions() -> Vec<Definition> {
         of_programs("fabius_python_shift(bigint, bigint) bigint", Function::PythonShift),
         of_programs("fabius_python_moved(timestamp, bigint) timestamp", Function::PythonMoved),
         of_programs("fabius_python_between(timestamp, timestamp) bigint", Function::MicrosBetween),
+        of_programs("fabius_python_timedelta(interval) bigint", Function::PythonTimedelta),
+        of_programs("fabius_python_timedelta_text(bigint) text", Function::PythonTimedeltaText),
+        of_programs("fabius_python_interval(bigint) interval", Function::PythonInterval),
+        // Of a time as it is, by six digits of a second.
+        of_programs("fabius_python_micros(time, bigint) bigint", Function::RoundMicros),
         of_programs("fabius_python_round(float8, bigint) float8", Function::PythonRound),
         of_programs("fabius_python_divide(bigint, bigint) float8", Function::PythonDivide),
         of_programs("fabius_python_quotient(text, text) text", Function::PythonQuotient),

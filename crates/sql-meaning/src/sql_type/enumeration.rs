@@ -4,7 +4,7 @@
 //! others finds one, and no row has to change.
 
 use fabius_sql_syntax::identifier::quote_qualified;
-use fabius_value::{Error, Result, SqlState};
+use fabius_value::{Error, Result, SqlState, value_text};
 use serde::{Deserialize, Serialize};
 
 /// What lies between the numbers of two labels that were defined together.
@@ -43,10 +43,7 @@ impl Enumeration {
     /// `22P02` if no label is that word.
     pub fn number(&self, word: &str) -> Result<i64> {
         let label = self.labels.iter().find(|label| label.name == word);
-        label.map(|label| label.number).ok_or_else(|| {
-            let message = format!("invalid input value for enum {}: \"{word}\"", self.shown());
-            Error::new(SqlState::INVALID_TEXT, message)
-        })
+        label.map(|label| label.number).ok_or_else(|| value_text::no_label(word, &self.shown()))
     }
 
     /// The word of a number.

@@ -25,9 +25,9 @@ pub(crate) use read::rounded;
 pub use read::{Fit, read};
 pub use zone::Zone;
 
-use crate::interval::{self, Interval};
 use crate::sql_type::SqlType;
 use chrono_tz::Tz;
+use fabius_value::interval::{self, Interval};
 use fabius_value::{Value, float_text, moment_text};
 use std::io::Write;
 

@@ -2,8 +2,8 @@
 
 use super::json::{check_json, jsonb};
 use super::{TextStyle, zone};
-use crate::interval;
 use crate::sql_type::SqlType;
+use fabius_value::interval;
 use fabius_value::value::fit_text;
 use fabius_value::{DataType, Decimal, Error, Result, SqlState, Value, calendar, moment_text, value_text};
 

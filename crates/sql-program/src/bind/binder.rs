@@ -16,7 +16,7 @@ use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_syntax::normal_form::NormalForm;
 use fabius_sql_syntax::part;
 use fabius_sql_syntax::privilege::Privilege;
-use fabius_value::{DataType, Error};
+use fabius_value::{DataType, Error, Value, interval};
 use sqlparser::ast;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -268,7 +268,7 @@ impl<'a> Binder<'a> {
         let sql_type = self.types.infer(index, wanted)?;
         let nullable = self.types.may_be_null(index);
         let data_type = super::held::held(&sql_type);
-        let expression = if matches!(sql_type, SqlType::Array(_) | SqlType::Interval) {
+        let expression = if matches!(sql_type, SqlType::Array(_)) {
             tree::null()
         } else {
             self.add_scalar(data_type, nullable, Argument::Parameter(index))
@@ -308,9 +308,12 @@ impl<'a> Binder<'a> {
                 }
                 Ok(bound)
             }
-            Known::Interval(_) => super::stop::beyond("an interval"),
+            Known::Interval(known) => {
+                let text = Value::Text(interval::write(known));
+                self.settle(Bound::constant(text, SqlType::Interval, DataType::TEXT).at(bound.place))
+            }
             // A column's is the text that is stored; other arrays are lists.
-            _ if bound.sql_type.is_kept_as_text() && !self.is_kept_text(&bound.expression) => {
+            _ if matches!(bound.sql_type, SqlType::Array(_)) && !self.is_kept_text(&bound.expression) => {
                 super::stop::beyond("an array")
             }
             _ => Ok(bound),

@@ -5,8 +5,8 @@ use super::held::held;
 use super::stop::Place;
 use super::tree;
 use fabius_program::syntax::tree::Expression;
-use fabius_sql_meaning::interval::Interval;
 use fabius_sql_meaning::sql_type::SqlType;
+use fabius_value::interval::Interval;
 use fabius_value::{DataType, Value};
 
 /// An expression of a program with its SQL type.

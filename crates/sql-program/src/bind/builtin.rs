@@ -6,9 +6,9 @@ use super::stop::{Bind, beyond, wrong};
 use super::tree;
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_sql_meaning::functions::{Definition, Kind};
-use fabius_sql_meaning::interval::Interval;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_meaning::type_rules::{Category, Context, category};
+use fabius_value::interval::Interval;
 use fabius_value::{DataType, DateField, Value, calendar};
 
 impl Binder<'_> {

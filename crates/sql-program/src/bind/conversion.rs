@@ -6,10 +6,10 @@ use super::constant::Step;
 use super::held::held;
 use super::stop::{Bind, beyond};
 use super::tree;
-use fabius_sql_meaning::interval;
 use fabius_sql_meaning::sql_type::{FREE_SCALE, SqlType};
 use fabius_sql_meaning::text_format::{self, Fit, TextStyle};
 use fabius_sql_meaning::type_rules::{self, Candidate, Category, Context, category};
+use fabius_value::interval;
 use fabius_value::{DataType, Error, SqlState, Value};
 
 impl Binder<'_> {
@@ -183,6 +183,11 @@ impl Binder<'_> {
                 (text, DataType::TEXT)
             }
             (C::Enumeration, C::Text) => (words(&bound)?, DataType::TEXT),
+            (C::Text, C::Enumeration) => return self.labelled(bound, to),
+            _ if from == SqlType::Uuid && category(to) == C::Text => {
+                (tree::call("uuid_text", vec![bound.expression.clone()]), DataType::TEXT)
+            }
+            (C::Time, C::Text) => (tree::call("time_text", vec![bound.expression.clone()]), DataType::TEXT),
             (C::Boolean, C::Text) if *to == SqlType::Name => return beyond("a truth as a name"),
             (C::Boolean, C::Text) => (cast(&bound, DataType::TEXT), DataType::TEXT),
             (C::Moment, C::Text) if from != SqlType::TimestampTz => {
@@ -203,6 +208,22 @@ impl Binder<'_> {
             }
             _ => Ok(bound),
         }
+    }
+
+    /// A text as the value of an enumeration that has it as its label.
+    fn labelled(&mut self, bound: Bound, to: &SqlType) -> Bind<Bound> {
+        let SqlType::Enumeration(of) = to else { return beyond("a label of no enumeration") };
+        if of.labels.len() > LABELS_MOST {
+            return beyond(format!("the values of {} labels", of.labels.len()));
+        }
+        let word = self.named(bound, "label")?;
+        let is_equal = fabius_program::ir::BinaryOperator::Equal;
+        let unknown = tree::call("unknown_label", vec![tree::text(&of.shown()), word.expression.clone()]);
+        let number = of.labels.iter().rfold(unknown, |others, label| {
+            let is_it = tree::binary(is_equal, word.expression.clone(), tree::text(&label.name));
+            tree::choice(is_it, tree::cast(tree::integer(label.number.into()), DataType::BigInt), others)
+        });
+        Ok(Bound::held_as(number, to.clone(), word.nullable, DataType::BigInt).at(word.place))
     }
 
     fn cannot_convert<T>(&self, bound: &Bound, to: &SqlType) -> Bind<T> {
@@ -252,10 +273,15 @@ impl Binder<'_> {
                 constant(text_format::kept(value.map_err(|error| self.error(error, place))?, to))
             }
             Known::Constant(_) if bound.sql_type == *to => Ok(Some(bound.clone())),
-            Known::Computed if is_alike && self.is_kept_text(&bound.expression) => {
+            // An interval is the same text wherever it is.
+            Known::Computed
+                if is_alike && (*to == SqlType::Interval || self.is_kept_text(&bound.expression)) =>
+            {
                 Ok(Some(Bound { sql_type: to.clone(), data_type: DataType::TEXT, ..bound.clone() }))
             }
-            Known::Parameter(_) | Known::Interval(_) => beyond(format!("a value of type {to}")),
+            Known::Interval(known) if is_alike => constant(interval::write(*known).into()),
+            Known::Parameter(_) if *to == SqlType::Interval => self.resolve(bound.clone(), to).map(Some),
+            Known::Parameter(_) => beyond(format!("a value of type {to}")),
             _ if is_alike => beyond(format!("a value of type {to}")),
             _ => Ok(None),
         }
@@ -308,12 +334,13 @@ fn cast(bound: &Bound, data_type: DataType) -> fabius_program::syntax::tree::Exp
     tree::cast(bound.expression.clone(), data_type)
 }
 
+/// Labels that are asked for one after the other; of more, queries know the words.
+const LABELS_MOST: usize = 32;
+
 /// The words of an enumeration's values, label by label.
 fn words(bound: &Bound) -> Bind<fabius_program::syntax::tree::Expression> {
-    /// Labels that are asked for one after the other; of more, queries know the words.
-    const MOST: usize = 32;
     let SqlType::Enumeration(of) = &bound.sql_type else { return beyond("a word of no enumeration") };
-    if of.labels.len() > MOST {
+    if of.labels.len() > LABELS_MOST {
         return beyond(format!("the words of {} labels", of.labels.len()));
     }
     let is_equal = fabius_program::ir::BinaryOperator::Equal;

@@ -151,6 +151,9 @@ impl Binder<'_> {
             if argument.sql_type == SqlType::Boolean {
                 return beyond("a truth as it is shown");
             }
+            if let SqlType::Char(_) = argument.sql_type {
+                return beyond("a character with its blanks");
+            }
             let text = self.typed(argument, &SqlType::Text)?;
             let text = self.convert(text, &SqlType::Text, Context::Assignment)?;
             let text = self.chosen(Choice::Coalesce, vec![text, Bound::literal(Some(Quoted::new("")))])?;

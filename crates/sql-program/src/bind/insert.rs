@@ -226,8 +226,8 @@ impl<'a> Binder<'a> {
         for (expression, &at) in row.iter().zip(given) {
             let column = &table.columns[at];
             let to = &column.sql_type;
-            if to.is_kept_as_text() && parameter(expression).is_some() {
-                return super::stop::beyond("an array or interval that is given");
+            if matches!(to, SqlType::Array(_)) && parameter(expression).is_some() {
+                return super::stop::beyond("an array that is given");
             }
             if Binder::is_default(expression)
                 && let Some(sequence) = sequence_of(column)

@@ -11,9 +11,9 @@ use fabius_program::syntax::tree::{Expression, ExpressionKind};
 use fabius_sql_meaning::analysis;
 use fabius_sql_meaning::functions::operator::Operation;
 use fabius_sql_meaning::functions::{Definition, Kind};
-use fabius_sql_meaning::interval::Interval;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_meaning::type_rules::{self, Category, Context, category};
+use fabius_value::interval::Interval;
 use fabius_value::{DataType, Value, calendar};
 use sqlparser::ast::BinaryOperator as B;
 
@@ -113,6 +113,9 @@ impl Binder<'_> {
         match parameter {
             // Blanks at the end of a character do not count, which is held without them.
             Kind::Is(SqlType::Char(_)) => {
+                if let Known::Parameter(_) = bound.known {
+                    return self.resolve(bound, &type_rules::ANY_CHAR);
+                }
                 let bound = self.resolve(bound, &SqlType::Text)?;
                 match &bound.known {
                     Known::Constant(_) => self.without_blanks(bound),

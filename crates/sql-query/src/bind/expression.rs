@@ -15,11 +15,11 @@ use fabius_sql_meaning::catalog::Catalog;
 use fabius_sql_meaning::functions::Definition;
 use fabius_sql_meaning::functions::operator::Operation;
 use fabius_sql_meaning::functions::resolution::{Argument, Unresolved};
-use fabius_sql_meaning::interval::{self, Interval};
 use fabius_sql_meaning::number_literal;
 use fabius_sql_meaning::parameter_types;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_meaning::type_rules::{self, Context, is_text};
+use fabius_value::interval::{self, Interval};
 use fabius_value::{Error, Result, SqlState, Value};
 use sqlparser::ast;
 

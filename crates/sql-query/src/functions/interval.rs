@@ -13,7 +13,7 @@ use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
 use datafusion::scalar::ScalarValue;
 use fabius_sql_meaning::functions::aggregate::Aggregate;
-use fabius_sql_meaning::interval::Interval;
+use fabius_value::interval::Interval;
 use fabius_value::{Error, SqlState};
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};

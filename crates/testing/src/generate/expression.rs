@@ -170,6 +170,7 @@ impl Writer<'_> {
                 (Kind::Text, Function::PythonFormatDecimal) => "'-1234.565'".into(),
                 (_, Function::PythonQuotient | Function::PythonQuantize) if at == 0 => "'-12.5'".into(),
                 (_, Function::PythonQuotient) => "'0.3'".into(),
+                (_, Function::PythonTimedelta) => "'2 mons -1 days +00:00:07.5'".into(),
                 (_, Function::PythonHas) if at == 1 => "'isalpha'".into(),
                 (_, Function::PythonQuantize) if at == 2 => "'ROUND_HALF_UP'".into(),
                 (Kind::Integer, Function::CharacterOf) => format!("90 + ({}) % 8", value.text),

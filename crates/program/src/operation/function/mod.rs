@@ -37,7 +37,10 @@ use bumpalo::Bump;
 use fabius_value::calendar::is_infinite;
 use fabius_value::data_type::Family;
 use fabius_value::value::check_blob;
-use fabius_value::{DataType, DateField, Datum, Error, Result, SqlState, Value, calendar, letter_case};
+use fabius_value::{
+    DataType, DateField, Datum, Error, Result, SqlState, Value, calendar, letter_case, moment_text,
+    value_text,
+};
 use std::cmp::Ordering;
 
 /// A function resolved for the type of its first argument.
@@ -252,6 +255,15 @@ impl FunctionOperation {
             }
             (Op::Fixed(Function::NthUuid), [Datum::Int(seed), Datum::Int(n)]) => {
                 Datum::Bytes(arena.alloc(random::uuid(*seed, *n)))
+            }
+            (Op::Fixed(Function::UuidText), [Datum::Bytes(bytes)]) => {
+                return made(&text::uuid_text(bytes), arena);
+            }
+            (Op::Fixed(Function::TimeText), [Datum::Int(micros)]) => {
+                return made(&moment_text::time_text(*micros), arena);
+            }
+            (Op::Fixed(Function::UnknownLabel), [Datum::Text(enumeration), Datum::Text(label)]) => {
+                return Err(value_text::no_label(label, enumeration));
             }
             (Op::Fixed(function), _) => {
                 match python::apply(function, arguments)? {

@@ -7,6 +7,7 @@
 use super::python_decimal::{self, Digits, Rounding};
 use super::python_text;
 use crate::ir::Function;
+use fabius_value::interval::{self, Interval};
 use fabius_value::value::check_blob;
 use fabius_value::{Datum, Error, Result, SqlState, calendar};
 
@@ -365,6 +366,11 @@ pub(super) fn apply<'a>(function: Function, arguments: &[Datum<'a>]) -> Result<O
             let beyond = || Error::new(calendar::out_of_range("date").state(), "date value out of range");
             return moved.map(|moved| Some(Computed::Whole(moved))).ok_or_else(beyond);
         }
+        (Function::PythonTimedelta, [Text(interval)]) => {
+            return interval::read(interval)?.timedelta().map(|micros| Some(Computed::Whole(micros)));
+        }
+        (Function::PythonTimedeltaText, [Int(micros)]) => timedelta_text(*micros),
+        (Function::PythonInterval, [Int(micros)]) => interval::write(Interval::of_timedelta(*micros)),
         (Function::PythonRound, [Double(value), Int(digits)]) => {
             return round(*value, *digits).map(|rounded| Some(Computed::Double(rounded)));
         }
@@ -399,6 +405,22 @@ pub(super) fn apply<'a>(function: Function, arguments: &[Datum<'a>]) -> Result<O
     };
     check_blob(text.len())?;
     Ok(Some(Computed::Text(text)))
+}
+
+/// `1 day, 2:03:04.500000`: whole days, rounded down, and the rest of a day.
+fn timedelta_text(micros: i64) -> String {
+    let (days, rest) = (micros.div_euclid(calendar::DAY_MICROS), micros.rem_euclid(calendar::DAY_MICROS));
+    let (seconds, micros) = (rest / 1_000_000, rest % 1_000_000);
+    let mut text = match days {
+        0 => String::new(),
+        -1 | 1 => format!("{days} day, "),
+        _ => format!("{days} days, "),
+    };
+    text += &format!("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if micros != 0 {
+        text += &format!(".{micros:06}");
+    }
+    text
 }
 
 /// What a function gives.

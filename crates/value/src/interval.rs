@@ -4,8 +4,8 @@
 //! fractions of a unit goes into the smaller parts: half a month is 15 days, half a day is 12 hours, half a year six
 //! months.
 
-use fabius_value::calendar::{self, DAY_MICROS, HOUR_MICROS, MINUTE_MICROS, SECOND_MICROS};
-use fabius_value::{DateField, Error, Result, SqlState, Value};
+use crate::calendar::{self, DAY_MICROS, HOUR_MICROS, MINUTE_MICROS, SECOND_MICROS};
+use crate::{DateField, Error, Result, SqlState, Value};
 
 /// A span of time by its three parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,6 +89,31 @@ impl Interval {
     pub fn span(self) -> i128 {
         (i128::from(self.months) * 30 + i128::from(self.days)) * i128::from(DAY_MICROS)
             + i128::from(self.micros)
+    }
+
+    /// The days as clients in Python count them: a year is 365, a month 30, as in psycopg.
+    pub fn timedelta_days(self) -> i64 {
+        i64::from(self.months / 12) * 365 + i64::from(self.months % 12) * 30 + i64::from(self.days)
+    }
+
+    /// The microseconds of the `timedelta` that clients in Python make of it.
+    ///
+    /// # Errors
+    /// `22008` for more than 64 bits.
+    pub fn timedelta(self) -> Result<i64> {
+        let days = self.timedelta_days().checked_mul(DAY_MICROS);
+        let micros = days.and_then(|days| days.checked_add(self.micros));
+        micros.ok_or_else(|| calendar::out_of_range("interval"))
+    }
+
+    /// What a `timedelta` of so many microseconds is: whole days, rounded down, and the rest of a day.
+    pub fn of_timedelta(micros: i64) -> Interval {
+        // Days of 64 bits of microseconds fit in 32.
+        Interval {
+            months: 0,
+            days: micros.div_euclid(DAY_MICROS) as i32,
+            micros: micros.rem_euclid(DAY_MICROS),
+        }
     }
 
     /// An interval of a literal with a field behind it, `interval '1.5' month`: what is smaller than the field goes.
