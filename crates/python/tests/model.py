@@ -114,7 +114,17 @@ class Table:
         self.model: Any = None
 
     def __getitem__(self, key):
+        parts = key if isinstance(key, tuple) else (key,)
+        if isinstance(parts[-1], slice):
+            return self._range(parts[:-1], parts[-1])
         return Row(self, self._key(key))._taken()
+
+    def _range(self, prefix, bounds):
+        """The rows whose keys begin so, and go on within bounds."""
+        at, lower, upper = len(prefix), bounds.start, bounds.stop
+        for key, row in sorted(self.rows.items(), key=lambda item: item[0]):
+            if key[:at] == prefix and (lower is None or lower <= key[at]) and (upper is None or key[at] < upper):
+                yield Row(self, key, row)
 
     def get(self, key):
         """The row of a key, or `None`."""

@@ -10,6 +10,7 @@ import logging
 import random
 import threading
 import unittest
+import uuid
 from typing import Any, NamedTuple
 
 import fabius
@@ -22,13 +23,17 @@ SCHEMA = """
     );
     create table plain (id int primary key, a int not null, b int not null, c text);
     create table line (cart bigint, n int, item int references stock, many bigint not null, primary key (cart, n));
+    create table shift (id int primary key, worked interval not null, pause interval);
 """
 
 ROWS = """
     insert into stock values (1, 5, 1.50, null), (2, 0, 0.10, 'x'), (3, 100, 99.99, '');
     insert into line values (1, 1, 1, 7), (1, 2, 3, -2);
     insert into plain values (1, 10, 20, 'x');
+    insert into shift values (1, '8 hours', null), (2, '1 year 2 mons -3 days 04:05:06.7', '30 minutes');
 """
+
+EMPTY = "delete from line; delete from stock; delete from plain; delete from shift"
 
 
 def shop(statements=None):
@@ -47,12 +52,17 @@ def shop(statements=None):
         {"cart": Column(int), "n": number, "item": number._replace(is_optional=True), "many": Column(int)},
         references={"item": stock},
     )
-    made = Model([stock, line, plain], statements)
+    span = Column(datetime.timedelta)
+    shift = Table("shift", ("id",), {"id": number, "worked": span, "pause": span._replace(is_optional=True)})
+    made = Model([stock, line, plain, shift], statements)
     for item, qty, price, note in ((1, 5, "1.50", None), (2, 0, "0.10", "x"), (3, 100, "99.99", "")):
         stock.insert(item=item, qty=qty, price=decimal.Decimal(price), note=note)
     line.insert(cart=1, n=1, item=1, many=7)
     line.insert(cart=1, n=2, item=3, many=-2)
     plain.insert(id=1, a=10, b=20, c="x")
+    shift.insert(id=1, worked=datetime.timedelta(hours=8))
+    long = datetime.timedelta(days=422, hours=4, minutes=5, seconds=6, milliseconds=700)
+    shift.insert(id=2, worked=long, pause=datetime.timedelta(minutes=30))
     return made
 
 
@@ -98,7 +108,8 @@ def defined(source, db, name="f", count=[0]):
         "Place": Place,
     }
     names |= {"dataclass": dataclasses.dataclass}
-    names |= {name: getattr(datetime, name) for name in ("date", "datetime", "timedelta", "timezone")}
+    names |= {name: getattr(datetime, name) for name in ("date", "datetime", "time", "timedelta", "timezone")}
+    names["UUID"] = uuid.UUID
     exec(compile(source, file, "exec"), names)
     return names[name]
 
@@ -223,7 +234,7 @@ class Agreeing(unittest.TestCase):
     def begin_again(self):
         """All have the rows that they began with."""
         for db in (self.here, self.there):
-            db.script("delete from line; delete from stock; delete from plain")
+            db.script(EMPTY)
             db.script(ROWS)
         self.model = shop(self.STATEMENTS)
 

@@ -386,6 +386,40 @@ CASES = [
         "    return max(d, t - BEGIN) if d else -abs(d) * 2\n",
         [(None, MOMENTS[0]), (datetime.timedelta(), MOMENTS[1]), (datetime.timedelta(5), MOMENTS[2])],
     ),
+    # Times in columns: a year is 365 days, a month 30.
+    (
+        "def f(id: int, d: timedelta) -> timedelta | None:\n    row = db.shift[id]\n    row.worked += d\n"
+        "    row.worked -= timedelta(hours=1)\n    if row.pause is None:\n        row.pause = d // 2\n"
+        "        return None\n    row.pause = None if d else -row.pause\n    return row.worked % timedelta(days=30)\n",
+        [(id, datetime.timedelta(n, 7)) for id in (1, 2) for n in (0, -1, 100_000)] + [(3, datetime.timedelta())],
+    ),
+    (
+        "def f(id: int, d: timedelta) -> int:\n    db.shift[id].worked = d\n    db.shift[2].worked += d\n"
+        "    db.shift.insert(id=7, worked=d * 2)\n    db.shift.upsert(id=1, worked=d, pause=timedelta(minutes=-1))\n"
+        "    n = len([row for row in db.shift.where(worked=d)]) * 100 + sum(1 for row in db.shift.where(pause=None))\n"
+        "    return n + sum(1 for row in db.shift if row.worked == d or row.pause == d) * 10\n",
+        [(id, datetime.timedelta(days=n)) for id in (1, 2) for n in (-1, 0, 400)],
+    ),
+    (
+        "def f(d: timedelta) -> int:\n    count = 0\n    for row in db.shift.where(worked=d):\n        count += 1\n"
+        "    return count\n",
+        [(datetime.timedelta(days=422, seconds=14706, milliseconds=700),), (datetime.timedelta(hours=8),)]
+        + [(datetime.timedelta(days=417, seconds=14706, milliseconds=700),)],
+    ),
+    # Rows by a range of their keys.
+    (
+        "def f(a: int, b: int) -> int:\n    total = 0\n    for row in db.stock[a:b]:\n        row.qty += 1\n"
+        "        total = total * 10 + row.item\n    for row in db.stock[b:]:\n        total = total * 10 + row.item\n"
+        "    return total * 100 + sum(row.qty for row in db.stock[:a]) + len([row for row in db.stock[:]])\n",
+        [(1, 3), (2, 2), (3, 1), (-5, 100)],
+    ),
+    (
+        "def f(cart: int, n: int) -> list[int]:\n    made = [row.many for row in db.line[cart, n:]]\n"
+        "    made += [row.many for row in db.line[cart, :n]] + [row.n for row in db.line[cart:]]\n"
+        "    for row in db.line[cart, :]:\n        n += 1\n        row.delete()\n"
+        "    return made + [n, 1 if any(row.many < 0 for row in db.line[1, n - 1 : n + 3]) else 0]\n",
+        [(1, 1), (1, 2), (2, 1), (0, 0)],
+    ),
     # Texts that are taken apart.
     ("def f(s: str) -> list[str]:\n    return s.split(',')\n", [("",), ("a",), (",a,,b",)]),
     ("def f(s: str) -> list[str]:\n    return s.split()\n", [("",), (" \t",), (" a\u2003b c ",)]),

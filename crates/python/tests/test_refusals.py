@@ -54,7 +54,11 @@ class Refusals(unittest.TestCase):
         ("x = timedelta(years=a)", "timedelta of this form", "timedelta(days=n)"),
         ("x = timedelta(days=1.5 * a)", "float", "convert"),
         ("x = 0\n    x += timedelta(days=1)", "int and timedelta", "a value of its class"),
-        ("db.execute('select %s', (timedelta(days=1),))", "a timedelta as a parameter", "microseconds"),
+        ("x = db.stock[1:2]", "a range of rows anywhere but in a loop", "for row in db.table[a:b]"),
+        ("del db.stock[1:]", "a range of rows anywhere but in a loop", "for row in db.table[a:b]"),
+        ("for row in db.stock[1:9:2]:\n        pass", "a range of keys with a step", "leave out others"),
+        ("for row in db.line[1:, 2]:\n        pass", "not the last part of a key", "lower:upper"),
+        ("for row in db.stock['x':]:\n        pass", "int >= str", "convert"),
         ("x = Decimal(a).quantize(Decimal(a))", "quantize to what is no literal", "0.01"),
         ("x = Decimal(a).quantize(Decimal('1'), rounding='ROUND_ODD')", "the rounding ROUND_ODD", "ROUND_HALF_UP"),
         ("x = Decimal(a) / 3", "a quotient of Decimal that is not rounded", "round(x / y, 2)"),
@@ -126,6 +130,10 @@ class Refusals(unittest.TestCase):
             ("row = db.stock[a]\n    x = row.quantity", "it has item, qty, price, note"),
             ("db.stock[a].quantity = 1", "it has item, qty, price, note"),
             ("row = db.line[a]", "the key of line is (cart, n), but 1 values are given"),
+            (
+                "for row in db.stock[1, 2:]:\n        pass",
+                "the key of stock is (item), but a range of its part 2 is given",
+            ),
             ("for row in db.stock.where(quantity=1):\n        pass", "it has item, qty, price, note"),
         ]
         for body, message in cases:

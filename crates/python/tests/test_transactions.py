@@ -5,7 +5,7 @@ import unittest
 import fabius
 from fabius.compilation import CompilationError
 
-from shop import crowd
+from shop import crowd, defined
 
 
 class Transactions(unittest.TestCase):
@@ -191,6 +191,18 @@ class Transactions(unittest.TestCase):
 
         copy()
         self.assertEqual(runs, [5, 6])
+        # Globals that it assigns, or what it calls, are first what they were.
+        source = (
+            "count, total = 0, 1\n\n\ndef g():\n    global total\n    total *= 2\n\n\n"
+            "def f():\n    global count\n    count += 1\n    g()\n    seen = db.stock[1].qty\n"
+            "    if seen == 6:\n        meanwhile()\n    db.stock[2].qty = seen\n"
+        )
+        plain = defined(source, db)
+        plain.__globals__["meanwhile"] = meanwhile
+        db.transaction(side="client")(plain)()
+        self.assertEqual((plain.__globals__["count"], plain.__globals__["total"]), (1, 2))
+        self.assertEqual(db.execute("select qty from stock where item = 2").scalar(), 7)
+        db.execute("update stock set qty = 6 where item in (1, 2)")
         self.assertEqual(db.execute("select qty from stock where item = 2").scalar(), 6)
         with self.assertRaises(fabius.errors.SerializationFailure), db.transaction():
             seen = db.stock[1].qty

@@ -166,7 +166,7 @@ class Writer(Expressions):
     def statement(self, depth, indent):
         kinds = "int text augment row note require list list dict set change change swap print sql call known".split()
         kinds += "plain plain decimal float price globals log insert upsert delete merge".split()
-        kinds += "truth again grow maybe both called line divided parted".split()
+        kinds += "truth again grow maybe both called line divided parted shift".split()
         if depth < 4:
             kinds += "if if for each while rows items get raised try attempt match lines found walrus return".split()
         return getattr(self, f"write_{self.chance.choice(kinds)}")(depth, indent)
@@ -431,12 +431,43 @@ class Writer(Expressions):
         name = self.fresh("r")
         value = self.int(1)
         conditions = [f"cart={value}", f"many={value}", f"cart=1, n={value}", "item=None"]
-        over = self.chance.choice(["db.line", f"db.line.where({self.chance.choice(conditions)})"])
+        ranges = [f"1, {self.int(0)}:", f":{self.int(0)}", f"1, {self.int(0)}:{self.int(0)}", "1, :", f"{self.int(0)}:"]
+        over = self.chance.choice(
+            ["db.line", f"db.line.where({self.chance.choice(conditions)})", f"db.line[{self.chance.choice(ranges)}]"]
+        )
         before = [names[:] for names in self.known()]
         self.ints += [f"{name}.many", f"{name}.many", f"({name}.item if {name}.item is not None else 0)"]
         body = self.body_of(depth)
         self.forget(before)
         return f"{indent}for {name} in {over}:\n{body}"
+
+    def write_shift(self, depth, indent):
+        """Times in columns."""
+        chance, name = self.chance, self.fresh("r")
+        own, number = f"{name}.worked", self.fresh("i")
+        lines = [
+            f"{name}.worked += {self.span(0)}",
+            f"{name}.worked = {self.span(1)} - {own}",
+            f"{name}.pause = {chance.choice(['None', own, self.span(0)])}",
+            f"{name}.pause = {own} if {name}.pause is None else {name}.pause * 2",
+            f"{name}.worked //= 2",
+            f"db.shift.upsert(id=3, worked={own}, pause={name}.pause)",
+        ]
+        value = chance.choice(
+            [
+                f"{own}.days",
+                f"{own}.seconds + {own}.microseconds",
+                f"{own} // timedelta(hours=1)",
+                f"({own} > {self.span(0)}) + 0",
+                f"len([r for r in db.shift.where(worked={own})])",
+                f"sum(1 for r in db.shift[{self.int(0)}:] if r.worked < {own})",
+            ]
+        )
+        self.ints.append(number)
+        return (
+            f"{indent}{name} = db.shift[{chance.randint(1, 2)}]\n{indent}{chance.choice(lines)}\n"
+            f"{indent}{number} = {value}\n"
+        )
 
     def write_items(self, depth, indent):
         """Rows of the table that `row` is of."""
@@ -450,7 +481,8 @@ class Writer(Expressions):
                 ("item", chance.choice(["a", self.int(0)])),
             ]
         )
-        over = chance.choice(["db.stock", f"db.stock.where({column}={given})"])
+        ranged = f"db.stock[{self.int(0)}:{chance.choice(['', self.int(0), 'a'])}]"
+        over = chance.choice(["db.stock", f"db.stock.where({column}={given})", ranged])
         before = [names[:] for names in self.known()]
         self.ints.append(f"{name}.qty")
         self.decimals.append(f"{name}.price")

@@ -86,6 +86,8 @@ class Result(Sequence[Any]):
         self.said = said
         #: The columns' names.
         self.columns = tuple(name for name, _ in columns)
+        #: The columns' types, by their numbers in ``pg_type``.
+        self.types = tuple(oid for _, oid in columns)
         self._rows = list(map(_row_class(self.columns)._make, rows)) if columns else list(rows)
 
     @property

@@ -6,9 +6,11 @@ A row is read when it is taken by its key, and written, and read again, when one
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from .errors import Error, ProgrammingError, lookup
+from .values import Json
 
 if TYPE_CHECKING:
     from .futures.schema import Facts
@@ -28,13 +30,21 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+#: The numbers of ``json`` and ``jsonb`` in ``pg_type``.
+_JSON = (114, 3802)
+
+#: A column, an operator of SQL, and a value.
+Condition: TypeAlias = "tuple[str, str, Any]"
+
+
 class Shape:
     """A table's columns and key, as its catalog has them."""
 
-    def __init__(self, name: str, columns: tuple[str, ...], key: tuple[str, ...]) -> None:
+    def __init__(self, name: str, types: Mapping[str, int], key: tuple[str, ...]) -> None:
         self.name = name
-        self.columns = columns
+        self.columns = tuple(types)
         self.key = key
+        self._of_json = {column for column, oid in types.items() if oid in _JSON}
         self.written = ".".join(map(quoted, name.split(".")))
         #: What else the catalog says, once functions over futures have asked.
         self.facts: Facts | None = None
@@ -53,6 +63,33 @@ class Shape:
             raise ProgrammingError(f"the key of {self.name} is ({wanted}), but {len(values)} values are given")
         return values
 
+    def kept(self, name: str, value: Any) -> Any:
+        """A value as a parameter for a column. Of ``json``, a ``str`` is the text; other values are written as that."""
+        return Json(value) if name in self._of_json and isinstance(value, (dict, list, int, float)) else value
+
+    def range(self, key: Any) -> list[Condition]:
+        """What rows of ``first, lower:upper`` satisfy."""
+        *prefix, bounds = key if isinstance(key, tuple) else (key,)
+        if not isinstance(bounds, slice) or is_range(tuple(prefix)):
+            raise ProgrammingError("a range is the last part of a key: db.table[first, lower:upper]")
+        if bounds.step is not None:
+            raise ProgrammingError("a range of keys has no step: go through all, and leave out others")
+        if len(prefix) >= len(self.key):
+            wanted = ", ".join(self.key)
+            raise ProgrammingError(
+                f"the key of {self.name} is ({wanted}), but a range of its part {len(prefix) + 1} is given"
+            )
+        column = self.key[len(prefix)]
+        ends = [(column, ">=", bounds.start), (column, "<", bounds.stop)]
+        return [(name, "=", value) for name, value in zip(self.key, prefix)] + [
+            end for end in ends if end[2] is not None
+        ]
+
+
+def is_range(key: Any) -> bool:
+    """Whether a key is ``lower:upper``, or has that as a part."""
+    return any(isinstance(part, slice) for part in (key if isinstance(key, tuple) else (key,)))
+
 
 class Table:
     """A table within a transaction: rows by key, and new ones."""
@@ -63,11 +100,19 @@ class Table:
         self._run = run
         self._shape = shape
 
-    def __getitem__(self, key: Any) -> Row:
-        """The row of a key.
+    @overload
+    def __getitem__(self, key: slice) -> Iterator[Row]: ...
 
-        Raises ``RowNotFound``, a ``KeyError``, if it is not there.
+    @overload
+    def __getitem__(self, key: Any) -> Any: ...
+
+    def __getitem__(self, key: Any) -> Any:
+        """The row of a key; of ``first, lower:upper`` the rows whose keys are that, in the order of their key.
+
+        Raises ``RowNotFound``, a ``KeyError``, if a row of a key is not there.
         """
+        if is_range(key):
+            return self._found(self._shape.range(key))
         row = self._row(key)
         row._there(row._read())
         return row
@@ -86,23 +131,31 @@ class Table:
 
     def __iter__(self) -> Iterator[Row]:
         """All rows, in the order of their key."""
-        return self.where()
+        return self._found([])
 
     def where(self, **equal: Any) -> Iterator[Row]:
         """The rows whose columns have these values, in the order of their key."""
-        shape = self._shape
         for name in equal:
-            _refuse_other(shape, name)
+            _refuse_other(self._shape, name)
+        return self._found([(name, "=", value) for name, value in equal.items()])
+
+    def _found(self, conditions: list[Condition]) -> Iterator[Row]:
+        """The rows that satisfy all of them, in the order of their key."""
+        shape = self._shape
+        # Years of an interval are 365 days in Python, but 360 where SQL compares.
+        spans = {name: value for name, how, value in conditions if how == "=" and isinstance(value, timedelta)}
+        conditions = [one for one in conditions if one[0] not in spans]
         # `None` equals `None` in Python.
-        conditions = [f"{quoted(name)} {'is null' if value is None else '= %s'}" for name, value in equal.items()]
-        values = tuple(value for value in equal.values() if value is not None)
-        where = f" where {' and '.join(conditions)}" if conditions else ""
+        written = [f"{quoted(name)} {'is null' if value is None else f'{how} %s'}" for name, how, value in conditions]
+        values = tuple(shape.kept(name, value) for name, _, value in conditions if value is not None)
+        where = f" where {' and '.join(written)}" if written else ""
         order = f" order by {', '.join(map(quoted, shape.key))}" if shape.key else ""
         columns = ", ".join(map(quoted, shape.columns))
         found = self._run.execute(f"select {columns} from {shape.written}{where}{order}", values)
         for fields in found:
             row = dict(zip(shape.columns, fields))
-            yield Row(self._run, shape, tuple(row[name] for name in shape.key), row)
+            if all(row[name] == span for name, span in spans.items()):
+                yield Row(self._run, shape, tuple(row[name] for name in shape.key), row)
 
     def insert(self, **values: Any) -> Row:
         """A new row; columns that are not given have their defaults."""
@@ -112,7 +165,11 @@ class Table:
         columns = ", ".join(map(quoted, values))
         places = ", ".join(["%s"] * len(values))
         written = f"({columns}) values ({places})" if values else "default values"
-        return self._written(f"insert into {shape.written} {written}", tuple(values.values()))
+        return self._written(f"insert into {shape.written} {written}", self._kept(values))
+
+    def _kept(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Values of columns as parameters."""
+        return tuple(self._shape.kept(name, value) for name, value in values.items())
 
     def _written(self, statement: str, values: tuple[Any, ...]) -> Row:
         """The row that a statement writes, as it is then."""
@@ -137,7 +194,7 @@ class Table:
         key = ", ".join(map(quoted, shape.key))
         return self._written(
             f"insert into {shape.written} ({columns}) values ({places}) on conflict ({key}) do update set {does}",
-            tuple(values.values()),
+            self._kept(values),
         )
 
     def __delitem__(self, key: Any) -> None:
@@ -181,7 +238,7 @@ class Row:
         columns = ", ".join(map(quoted, shape.columns))
         changed = self._run.execute(
             f"update {shape.written} set {quoted(name)} = %s where {shape.condition()} returning {columns}",
-            (value, *self._key),
+            (shape.kept(name, value), *self._key),
         ).first()
         known = self._there(dict(zip(shape.columns, changed)) if changed is not None else None)
         object.__setattr__(self, "_known", known)

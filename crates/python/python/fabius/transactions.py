@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, cas
 
 from . import compilation, dbapi, futures, keys
 from .aborts import Aborted, require
+from .again import Globals
 from .compilation import Compiled
 from .errors import DataError, NotSupportedError, OperationalError, ProgrammingError, lookup
 from .explanation import Drawing, explanation
@@ -230,10 +231,12 @@ class Transaction(Generic[P, R]):
 
         A function that gives a future to something that wants a value (``", ".join(...)``) runs again over values.
         """
+        begin = Globals(self._function)
         try:
             return self._here(True, args, kwargs)
         except TypeError as error:
             refused = error
+        begin.restore()
         if current(self._database) is None:
             keys.give_back()
         result = self._here(False, args, kwargs)
@@ -250,11 +253,13 @@ class Transaction(Generic[P, R]):
             # A transaction that another calls is a part of that.
             with run.part():
                 return self._run(run, over_futures, args, kwargs)
+        begin = Globals(self._function)
         for number in range(_RUNS_MAX):
             try:
                 return self._once(number >= _RUNS_OPTIMISTIC, over_futures, args, kwargs)
             except lookup("40001") as conflict:
                 last = conflict
+                begin.restore()
                 keys.give_back()
         last.hint = f"{self._function.__qualname__} ran {_RUNS_MAX} times, and what it read had changed each time"
         raise last
@@ -292,7 +297,7 @@ def shape(name: str, execute: Callable[[str, Any], Result]) -> Shape:
     """
     written = ".".join(map(quoted, name.split(".")))
     try:
-        columns = execute(f"select * from {written} where false", None).columns
+        found = execute(f"select * from {written} where false", None)
     except lookup("42P01"):
         raise AttributeError(f"there is no table {name!r}") from None
     key = execute(
@@ -302,7 +307,8 @@ def shape(name: str, execute: Callable[[str, Any], Result]) -> Shape:
         "where i.indrelid = %s::regclass and i.indisprimary order by k.place",
         (written,),
     )
-    return Shape(name, columns, tuple(row[0] for row in key))
+    types = dict(zip(found.columns, found.types))
+    return Shape(name, types, tuple(row[0] for row in key))
 
 
 class OutsideTransaction(ProgrammingError, AttributeError):

@@ -109,7 +109,7 @@ fn declarations(lowering: &Lowering<'_>, given: &BTreeSet<String>, span: Span) -
     }
     for (name, fields) in &lowering.results {
         let variables =
-            fields.iter().map(|(column, (class, _))| (column_variable(name, column), class.sql_type()));
+            fields.iter().map(|(column, (held, _))| (column_variable(name, column), held.clone()));
         all.extend(variables);
     }
     let declaration = |(text, sql_type): (String, SqlType)| {
@@ -247,8 +247,8 @@ impl Lowering<'_> {
             StatementKind::Elements(name, list, order, body) => {
                 emit(self.elements((name, list), *order, body, span)?);
             }
-            StatementKind::Rows(name, table, equal, body) => {
-                emit(self.rows_of(name, table, equal, body, span)?);
+            StatementKind::Rows(name, table, selection, body) => {
+                emit(self.rows_of(name, table, selection, body, span)?);
             }
             StatementKind::Results(name, query, body) => emit(self.results_of(name, query, body, span)?),
             StatementKind::Append(list, value) => emit(self.append(list, value, span)?),
@@ -370,7 +370,11 @@ impl Lowering<'_> {
             (Class::Whole, _) if wanted == Class::Decimal => cast(value.tree, returns),
             (class, _) => {
                 let what = format!("a result of class {} where {} is annotated", class.name(), wanted.name());
-                self.refused(span, &what, "annotate what it returns")
+                let instead = match class {
+                    Class::Other(SqlType::Timestamp) => value::ZONE,
+                    _ => "annotate what it returns",
+                };
+                self.refused(span, &what, instead)
             }
         }
     }

@@ -132,7 +132,8 @@ impl Lowering<'_> {
                 };
                 return Ok(Some(Value { can_fail: true, ..Value::of(shown, Class::Text, span) }));
             }
-            if is_moment(&value.class) {
+            let is_other = matches!(value.class, Class::Span | Class::Other(SqlType::Uuid | SqlType::Time));
+            if is_moment(&value.class) || is_other {
                 let what = format!("the repr of a {}", value.class.name());
                 let instead = "show it without !r, or ask before whether it is there: `if x in xs`";
                 return self.refused(span, &what, instead);
@@ -159,7 +160,8 @@ impl Lowering<'_> {
             }
             ("min" | "max", [first, _, ..])
                 if (matches!(first.class, Class::Whole | Class::Decimal | Class::Text | Class::Span)
-                    || is_moment(&first.class))
+                    || is_moment(&first.class)
+                    || first.class == Class::Other(SqlType::Time))
                     && values.iter().all(|value| value.class == first.class) =>
             {
                 let name = if name == "min" { "least" } else { "greatest" };

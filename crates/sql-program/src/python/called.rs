@@ -164,8 +164,8 @@ impl Lowering<'_> {
         let mut values = Vec::new();
         for (at, argument) in arguments.into_iter().enumerate() {
             if argument.class == Class::Span {
-                let instead = "compute with it here, or give its microseconds as an int";
-                return self.refused(argument.span, "a timedelta as a parameter of a statement", instead);
+                values.push(value::as_interval(argument.tree));
+                continue;
             }
             let own = argument.class.sql_type();
             let wanted = types.known(at).filter(|wanted| {
@@ -218,8 +218,8 @@ impl Lowering<'_> {
     fn fields(&mut self, name: &str, meant: &Meant, span: Span) -> Result<()> {
         let mut fields = Fields::new();
         for (at, column) in meant.columns.iter().enumerate() {
-            let class = (Class::of(&column.sql_type), meant.may_be_null(at, self.catalog));
-            if fields.insert(column.name.clone(), class).is_some() {
+            let held = (value::held(&column.sql_type), meant.may_be_null(at, self.catalog));
+            if fields.insert(column.name.clone(), held).is_some() {
                 let what = format!("two columns of the name {}", column.name);
                 return self.refused(span, &what, "give them names with AS");
             }
@@ -274,9 +274,25 @@ impl Lowering<'_> {
                 let [column] = columns.as_slice() else {
                     return self.refused(span, "scalar of several columns", "use one()");
                 };
-                let mut value = Value::of(Expr::value(ast::Value::Null), Class::of(&column.sql_type), span);
-                value.is_nullable = meant.may_be_null(0, self.catalog);
-                self.assign(name, value, span)?;
+                let null = Expr::value(ast::Value::Null);
+                let is_nullable = meant.may_be_null(0, self.catalog);
+                if value::is_held_otherwise(&column.sql_type) {
+                    // It has a name of its own until it is what Python calls it.
+                    self.loops += 1;
+                    let held = format!("result of {}", self.loops);
+                    let class = Class::Other(column.sql_type.of_values());
+                    self.assign(&held, Value { is_nullable, ..Value::of(null, class, span) }, span)?;
+                    let target = self.path(variable(&held), span);
+                    let into = Some(Into { is_strict: true, targets: vec![target] });
+                    done.push(Done { kind: Kind::Sql { statement: Box::new(tree), into }, span });
+                    let tree = Expr::Identifier(part::quoted(&variable(&held)));
+                    let value = Value { is_nullable, ..value::taken(tree, &column.sql_type, span)? };
+                    let kind = self.assign(name, value, span)?;
+                    done.push(Done { kind, span });
+                    return Ok(true);
+                }
+                let own = Value { is_nullable, ..Value::of(null, Class::of(&column.sql_type), span) };
+                self.assign(name, own, span)?;
                 vec![self.path(variable(name), span)]
             }
             _ => {

@@ -9,6 +9,7 @@ use super::statement;
 use super::value::{self, Class, Value, boolean, cast, nested, number, text};
 use fabius_program::syntax::diagnostic::Span;
 use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_meaning::type_rules;
 use fabius_sql_planning::heed;
 use fabius_sql_syntax::part;
 use fabius_sql_syntax::plpgsql::tree::{Statement as Done, StatementKind as Kind};
@@ -271,18 +272,22 @@ impl Lowering<'_> {
         let Some(definition) = row.table.column(column).filter(|column| !column.is_hidden) else {
             return self.no_column(&row.table, column, span);
         };
-        let class = Class::of(&definition.sql_type);
         let tree = Expr::Identifier(part::quoted(&column_variable(name, column)));
-        let tree = if class == Class::Whole { cast(tree, &SqlType::BigInt)? } else { tree };
+        if let SqlType::Array(_) = definition.sql_type.of_values() {
+            let what = format!("{column}, a column that is an array");
+            return self.refused(span, &what, "call the function with side=\"client\"");
+        }
+        let is_whole = type_rules::is_integer(&definition.sql_type);
+        let tree = if is_whole { cast(tree, &SqlType::BigInt)? } else { tree };
         let is_nullable = definition.nullable && !self.present.contains(&format!("{name}.{column}"));
         let path = Some(format!("{name}.{column}"));
-        Ok(Value { is_nullable, path, ..Value::of(tree, class, span) })
+        Ok(Value { is_nullable, path, ..value::taken(tree, &definition.sql_type, span)? })
     }
 
     /// A column of what a statement gives.
     fn field(&self, (name, fields): (&str, &Fields), column: &str, span: Span) -> Result<Value> {
         self.require_assigned(name, span)?;
-        let Some((class, may_be_null)) = fields.get(column) else {
+        let Some((sql_type, may_be_null)) = fields.get(column) else {
             let columns: Vec<&str> = fields.keys().map(String::as_str).collect();
             let message = format!("the statement gives no column '{column}', but {}", columns.join(", "));
             return self.wrong(span, b"42703", &message);
@@ -290,7 +295,7 @@ impl Lowering<'_> {
         let tree = Expr::Identifier(part::quoted(&column_variable(name, column)));
         let is_nullable = *may_be_null && !self.present.contains(&format!("{name}.{column}"));
         let path = Some(format!("{name}.{column}"));
-        Ok(Value { is_nullable, path, ..Value::of(tree, class.clone(), span) })
+        Ok(Value { is_nullable, path, ..value::taken(tree, sql_type, span)? })
     }
 
     /// Whether a row is there.
@@ -443,6 +448,8 @@ impl Lowering<'_> {
             Class::Boolean => value::case(value.tree, text("True"), text("False")),
             Class::Whole => cast(value.tree, &SqlType::Text)?,
             Class::Float => value::function("fabius_python_text", vec![value.tree]),
+            Class::Span => value::function("fabius_python_timedelta_text", vec![value.tree]),
+            Class::Other(SqlType::Uuid) => cast(value.tree, &SqlType::Text)?,
             ref other => {
                 if let Some(shown) = moment::shown(&value)? {
                     return Ok(match value.is_nullable {

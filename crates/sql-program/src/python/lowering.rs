@@ -44,7 +44,7 @@ pub struct Row {
 }
 
 /// What a statement of SQL gives, by the names of its columns.
-pub type Fields = BTreeMap<String, (Class, bool)>;
+pub type Fields = BTreeMap<String, (SqlType, bool)>;
 
 impl Row {
     pub fn key(&self) -> &[String] {

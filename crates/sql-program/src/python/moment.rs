@@ -11,9 +11,21 @@ use fabius_value::Result;
 use sqlparser::ast::{BinaryOperator, Expr};
 
 /// Methods of moments, and of times between them, that are there; all without arguments.
-pub const METHODS: [&str; 6] = ["date", "weekday", "isoweekday", "isoformat", "total_seconds", "timestamp"];
+pub const METHODS: [&str; 9] = [
+    "date",
+    "weekday",
+    "isoweekday",
+    "isoformat",
+    "total_seconds",
+    "timestamp",
+    "replace(tzinfo=utc)",
+    "replace(tzinfo=None)",
+    "astimezone(utc)",
+];
 
 const DAY: &str = "86400000000";
+const HOUR: &str = "3600000000";
+const MINUTE: &str = "60000000";
 const SECOND: &str = "1000000";
 
 /// Whether values of a class are moments, or days.
@@ -61,6 +73,11 @@ fn iso(moment: &Expr, sql_type: &SqlType, between: &str) -> Result<Expr> {
     if *sql_type == SqlType::Date {
         return cast(moment.clone(), &SqlType::Text);
     }
+    if *sql_type == SqlType::Time {
+        let plain = cast(moment.clone(), &SqlType::Text)?;
+        let plain = value::function("left", vec![plain, number("8")]);
+        return with_fraction(plain, remainder(&micros_of_day(moment), SECOND)?);
+    }
     let local = cast(moment.clone(), &SqlType::Timestamp)?;
     let whole_seconds = value::function("date_trunc", vec![text("second"), local.clone()]);
     let plain = cast(whole_seconds, &SqlType::Text)?;
@@ -68,21 +85,32 @@ fn iso(moment: &Expr, sql_type: &SqlType, between: &str) -> Result<Expr> {
         " " => plain,
         _ => value::function("replace", vec![plain, text(" "), text(between)]),
     };
-    let micros = remainder(&field("microseconds", &local)?, SECOND)?;
-    let is_whole = part::binary(micros.clone(), BinaryOperator::Eq, number("0"));
-    let digits = value::function("lpad", vec![cast(micros, &SqlType::Text)?, number("6"), text("0")]);
-    let fraction = binary(text("."), BinaryOperator::StringConcat, digits);
-    let all = binary(plain, BinaryOperator::StringConcat, value::case(is_whole, text(""), fraction));
+    let all = with_fraction(plain, remainder(&field("microseconds", &local)?, SECOND)?)?;
     Ok(match sql_type {
         SqlType::TimestampTz => binary(all, BinaryOperator::StringConcat, text("+00:00")),
         _ => all,
     })
 }
 
+/// The microseconds of a time of the day.
+fn micros_of_day(time: &Expr) -> Expr {
+    value::function("fabius_python_micros", vec![time.clone(), number("6")])
+}
+
+/// A time, and six digits of its second if there are some.
+fn with_fraction(plain: Expr, micros: Expr) -> Result<Expr> {
+    let is_whole = part::binary(micros.clone(), BinaryOperator::Eq, number("0"));
+    let digits = value::function("lpad", vec![cast(micros, &SqlType::Text)?, number("6"), text("0")]);
+    let fraction = binary(text("."), BinaryOperator::StringConcat, digits);
+    Ok(binary(plain, BinaryOperator::StringConcat, value::case(is_whole, text(""), fraction)))
+}
+
 /// What `str` makes of a moment; `None` of what is none.
 pub fn shown(value: &Value) -> Result<Option<Expr>> {
     match &value.class {
-        Class::Other(sql_type) if is_moment(&value.class) => iso(&value.tree, sql_type, " ").map(Some),
+        Class::Other(sql_type) if is_moment(&value.class) || *sql_type == SqlType::Time => {
+            iso(&value.tree, sql_type, " ").map(Some)
+        }
         _ => Ok(None),
     }
 }
@@ -139,6 +167,20 @@ impl Lowering<'_> {
                 return of(binary(micros, BinaryOperator::Divide, whole(SECOND)?));
             }
             ("microsecond", _) if is_timed => return of(remainder(&field("microseconds", own)?, SECOND)?),
+            ("hour", Class::Other(SqlType::Time)) => {
+                return of(binary(micros_of_day(own), BinaryOperator::Divide, whole(HOUR)?));
+            }
+            ("minute", Class::Other(SqlType::Time)) => {
+                let minutes = binary(micros_of_day(own), BinaryOperator::Divide, whole(MINUTE)?);
+                return of(remainder(&minutes, "60")?);
+            }
+            ("second", Class::Other(SqlType::Time)) => {
+                let seconds = binary(micros_of_day(own), BinaryOperator::Divide, whole(SECOND)?);
+                return of(remainder(&seconds, "60")?);
+            }
+            ("microsecond", Class::Other(SqlType::Time)) => {
+                return of(remainder(&micros_of_day(own), SECOND)?);
+            }
             ("days", Class::Span) => {
                 return of(binary(days(own)?, BinaryOperator::Divide, whole(DAY)?));
             }
@@ -174,7 +216,19 @@ impl Lowering<'_> {
                 return of(minus, Class::Whole);
             }
             ("isoweekday", class) if is_moment(class) => return of(field("isodow", own)?, Class::Whole),
-            ("isoformat", Class::Other(sql_type)) if is_moment(&value.class) => {
+            ("replace(tzinfo=utc)", Class::Other(SqlType::Timestamp)) => {
+                return of(cast(own.clone(), &SqlType::TimestampTz)?, Class::Other(SqlType::TimestampTz));
+            }
+            ("replace(tzinfo=None)", Class::Other(SqlType::TimestampTz)) => {
+                return of(cast(own.clone(), &SqlType::Timestamp)?, Class::Other(SqlType::Timestamp));
+            }
+            ("replace(tzinfo=utc)" | "astimezone(utc)", Class::Other(SqlType::TimestampTz))
+            | ("replace(tzinfo=None)", Class::Other(SqlType::Timestamp)) => {
+                return of(own.clone(), value.class.clone());
+            }
+            ("isoformat", Class::Other(sql_type))
+                if is_moment(&value.class) || *sql_type == SqlType::Time =>
+            {
                 return of(iso(own, sql_type, "T")?, Class::Text);
             }
             ("date", Class::Other(SqlType::Timestamp | SqlType::TimestampTz)) => {

@@ -5,12 +5,15 @@ use super::message::{ABORTED, ROW_NOT_FOUND};
 use super::statement;
 use super::value::{self, Class, Value, nested, text};
 use fabius_program::syntax::diagnostic::Span;
-use fabius_sql_meaning::catalog::Table;
+use fabius_sql_meaning::catalog::{Column, Table};
+use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_syntax::part;
 use fabius_sql_syntax::plpgsql::tree::{
     Into, Level, Loop, LoopKind, Query, Raise, RaiseOption, Statement as Done, StatementKind as Kind,
 };
-use fabius_sql_syntax::python::tree::{Comparison, Expression, ExpressionKind, Operator, Statement};
+use fabius_sql_syntax::python::tree::{
+    Comparison, Expression, ExpressionKind, Operator, Selection, Statement,
+};
 use fabius_value::Result;
 use sqlparser::ast::{self, Expr};
 use std::sync::Arc;
@@ -42,14 +45,18 @@ impl Lowering<'_> {
         let mut values = Vec::new();
         for (part, column) in key.iter().zip(&primary.columns) {
             let value = self.value(part)?;
-            let wanted = table.column(column).map(|column| Class::of(&column.sql_type));
+            let column_type = table.column(column).map(|column| &column.sql_type);
+            let wanted = column_type.map(Class::of);
             if wanted.as_ref() != Some(&value.class) && !value.class.is_pending() {
                 let wanted = wanted.map_or_else(String::new, |class| class.name());
                 let what =
                     format!("{} for {}.{column}, which is {wanted}", value.class.name(), table.name.name);
                 return self.refused(part.span, &what, "convert it");
             }
-            values.push(value.tree);
+            values.push(match column_type {
+                Some(sql_type) => value::given(value.tree, &value.class, sql_type)?,
+                None => value.tree,
+            });
         }
         Ok(values)
     }
@@ -176,12 +183,12 @@ impl Lowering<'_> {
         Ok(true)
     }
 
-    /// `for name in db.table.where(column=value)`: rows in the order of their key, as they are when the loop begins.
+    /// `for name in db.table`, or some rows of it: in the order of their key, as they are when the loop begins.
     pub(super) fn rows_of(
         &mut self,
         name: &str,
         table: &Expression,
-        equal: &[(String, Expression)],
+        selection: &Selection,
         body: &[Statement],
         span: Span,
     ) -> Result<Kind> {
@@ -192,20 +199,7 @@ impl Lowering<'_> {
             let message = format!("table {} has no primary key: its rows have no order", found.name.name);
             return self.wrong(table.span, b"42704", &message);
         }
-        let mut conditions = Vec::new();
-        for (column, value) in equal {
-            let Some(class) = found.column(column).filter(|column| !column.is_hidden) else {
-                return self.no_column(&found, column, value.span);
-            };
-            let class = Class::of(&class.sql_type);
-            let wanted = Value::of(statement::column(&found, column), class, span);
-            let value = self.value(value)?;
-            let is_equal = value::compared(&wanted, Comparison::Equal, &value);
-            conditions.push(self.accepted(value.span, is_equal)?);
-        }
-        let condition = conditions
-            .into_iter()
-            .reduce(|all, one| part::binary(nested(all), ast::BinaryOperator::And, nested(one)));
+        let condition = self.selected(&found, selection, span)?;
         self.name_row(name, &found, span)?;
         let wanted = self.rows.get(name).map(|row| row.wanted.clone()).unwrap_or_default();
         let key = found.primary_key.as_ref().map(|key| key.columns.clone()).unwrap_or_default();
@@ -224,6 +218,65 @@ impl Lowering<'_> {
         self.assigned.remove(name);
         let query = Query { tree: Box::new(tree), span };
         Ok(Kind::Loop(Loop { label: None, kind: LoopKind::Query { targets, query }, body }))
+    }
+
+    /// What the rows of a selection satisfy.
+    fn selected(&mut self, table: &Table, selection: &Selection, span: Span) -> Result<Option<Expr>> {
+        let conditions: Vec<(&str, Comparison, &Expression)> = match selection {
+            Selection::Equal(equal) => {
+                equal.iter().map(|(column, value)| (column.as_str(), Comparison::Equal, value)).collect()
+            }
+            Selection::Range(range) => {
+                let key = table.primary_key.as_ref().map(|key| key.columns.as_slice()).unwrap_or_default();
+                let count = range.prefix.len();
+                let Some(bounded) = key.get(count) else {
+                    let name = &table.name.name;
+                    let key = key.join(", ");
+                    let message = format!(
+                        "the key of {name} is ({key}), but a range of its part {} is given",
+                        count + 1
+                    );
+                    return self.wrong(span, b"42601", &message);
+                };
+                let equal = key.iter().zip(&range.prefix);
+                let lower = range.lower.iter().map(|bound| (bounded, Comparison::GreaterOrEqual, bound));
+                let upper = range.upper.iter().map(|bound| (bounded, Comparison::Less, bound));
+                let all = equal.map(|(column, value)| (column, Comparison::Equal, value));
+                all.chain(lower)
+                    .chain(upper)
+                    .map(|(column, how, value)| (column.as_str(), how, value))
+                    .collect()
+            }
+        };
+        let mut holds: Option<Expr> = None;
+        for (name, comparison, value) in conditions {
+            let Some(column) = table.column(name).filter(|column| !column.is_hidden) else {
+                return self.no_column(table, name, value.span);
+            };
+            let raw = statement::column(table, name);
+            let value = self.value(value)?;
+            let is_label = matches!(column.sql_type.of_values(), SqlType::Enumeration(_));
+            let one = if is_label
+                && comparison == Comparison::Equal
+                && value.class == Class::Text
+                && !value.is_nullable
+            {
+                // As SQL has it, so that an index finds it.
+                part::binary(
+                    raw,
+                    ast::BinaryOperator::Eq,
+                    value::given(value.tree, &value.class, &column.sql_type)?,
+                )
+            } else {
+                let own = value::taken(raw, &column.sql_type, span)?;
+                self.accepted(value.span, value::compared(&own, comparison, &value))?
+            };
+            holds = Some(match holds {
+                Some(all) => part::binary(nested(all), ast::BinaryOperator::And, nested(one)),
+                None => one,
+            });
+        }
+        Ok(holds)
     }
 
     /// A name that is a row of a table from here on.
@@ -277,7 +330,9 @@ impl Lowering<'_> {
         let mut format = vec![format!("there is no row of {} with ", table.name.name)];
         let mut arguments = Vec::new();
         for (at, (column, value)) in columns.iter().zip(key).enumerate() {
-            let class = table.column(column).map_or(Class::None, |column| Class::of(&column.sql_type));
+            let sql_type =
+                table.column(column).map_or(SqlType::Unknown, |column| column.sql_type.of_values());
+            let Value { tree: shown, class, .. } = value::taken(value.clone(), &sql_type, span)?;
             let between = if at == 0 { "" } else { ", " };
             // What has no text here is left out.
             let (begin, end) = match class {
@@ -290,7 +345,7 @@ impl Lowering<'_> {
             }
             if let Some(end) = end {
                 format.push(end.to_string());
-                arguments.push(self.written(value.clone(), span));
+                arguments.push(self.written(shown, span));
             }
         }
         let state = (RaiseOption::State, self.written(text(NO_DATA), span));
@@ -352,7 +407,7 @@ impl Lowering<'_> {
             None if place.name.is_none() && value.can_fail => self.kept("value", value.clone(), done)?,
             None => value.clone(),
             Some(operator) => {
-                let before = self.before(place, (column, span), &class, definition.nullable)?;
+                let before = self.before(place, (column, span), definition)?;
                 let before = self.sure(before);
                 let value = self.sure(value.clone());
                 self.calculated(operator, before, value, span)?
@@ -361,8 +416,9 @@ impl Lowering<'_> {
         let fits = value.class == class
             || value.class == Class::None
             || value.class.is_pending()
-            || (value.class == Class::Whole && class == Class::Decimal)
-            || matches!((&value.class, &class), (Class::Text, Class::Other(_)));
+            || (value.class == Class::Whole && matches!(class, Class::Decimal | Class::Float))
+            || matches!((&value.class, &class), (Class::Text, Class::Other(_)))
+            || (is_of_both(&value.class) && is_of_both(&class));
         if !fits {
             let what = format!("{} for column {column}, which is {}", value.class.name(), class.name());
             return self.refused(span, &what, "convert it");
@@ -375,7 +431,8 @@ impl Lowering<'_> {
         let mut read = wanted.unwrap_or_default();
         read.retain(|own| !is_fresh || is_followed || own == column);
         let condition = statement::has_key(&place.table, &place.key);
-        let update = statement::update(&place.table, (column, value.tree), condition, &read)?;
+        let written = value::given(value.tree, &value.class, &definition.sql_type)?;
+        let update = statement::update(&place.table, (column, written), condition, &read)?;
         self.forget_columns(name);
         self.is_written(&place.table, place.name.as_deref());
         if !name.is_empty() {
@@ -397,19 +454,13 @@ impl Lowering<'_> {
 
     /// What a column is before something is added to it: what the row has, so that nobody needs to read it; or what was
     /// read, if something else may have written the row since.
-    fn before(
-        &mut self,
-        place: &Place,
-        (column, span): (&str, Span),
-        class: &Class,
-        is_nullable: bool,
-    ) -> Result<Value> {
-        let is_nullable = is_nullable
+    fn before(&mut self, place: &Place, (column, span): (&str, Span), definition: &Column) -> Result<Value> {
+        let is_nullable = definition.nullable
             && !place.name.as_ref().is_some_and(|name| self.present.contains(&format!("{name}.{column}")));
         // What may be `None` is looked at.
         let stale = place.name.as_ref().filter(|name| is_nullable || !self.is_fresh(name));
         let Some(name) = stale else {
-            let own = Value::of(statement::column(&place.table, column), class.clone(), span);
+            let own = value::taken(statement::column(&place.table, column), &definition.sql_type, span)?;
             // It is no value before its statement: nothing can be tested there.
             if is_nullable {
                 let what = format!("a change of {column}, which may be None");
@@ -545,13 +596,8 @@ impl Lowering<'_> {
             let Some(definition) = table.column(column).filter(|column| !column.is_hidden) else {
                 return self.no_column(table, column, value.span);
             };
-            let sql_type = definition.sql_type.of_values();
             let value = self.value(value)?;
-            let is_list = matches!(value.class, Class::List(_));
-            values.push((
-                column.clone(),
-                if is_list { value::cast(value.tree, &sql_type)? } else { value.tree },
-            ));
+            values.push((column.clone(), value::given(value.tree, &value.class, &definition.sql_type)?));
         }
         let key = table.primary_key.as_ref().map(|key| key.columns.clone()).unwrap_or_default();
         let missing = key.iter().find(|column| !values.iter().any(|(name, _)| name == *column));
@@ -574,6 +620,11 @@ impl Lowering<'_> {
         let what = format!("{name} where it may be None");
         self.refused(span, &what, &format!("test it before: if {name} is None: ..."))
     }
+}
+
+/// Whether values are moments, which SQL stores with a time zone and without, by that of the session.
+fn is_of_both(class: &Class) -> bool {
+    matches!(class, Class::Other(SqlType::Timestamp | SqlType::TimestampTz))
 }
 
 /// The values of a key: one, or a tuple of several.

@@ -42,9 +42,12 @@ impl Class {
         match sql_type {
             SqlType::Boolean => Class::Boolean,
             other if type_rules::is_integer(other) => Class::Whole,
-            SqlType::Double => Class::Float,
+            SqlType::Oid => Class::Whole,
+            SqlType::Double | SqlType::Real => Class::Float,
             SqlType::Numeric(_) => Class::Decimal,
-            SqlType::Text | SqlType::VarChar(_) => Class::Text,
+            SqlType::Text | SqlType::VarChar(_) | SqlType::Char(_) | SqlType::Name => Class::Text,
+            SqlType::Enumeration(_) => Class::Text,
+            SqlType::Interval => Class::Span,
             other => Class::Other(other.of_values()),
         }
     }
@@ -156,6 +159,57 @@ impl Value {
     }
 }
 
+/// Whether values of a type are held otherwise in a function than SQL holds them.
+pub fn is_held_otherwise(sql_type: &SqlType) -> bool {
+    use SqlType::{Char, Enumeration, Interval, Name, Oid, Real};
+    matches!(sql_type.of_values(), Char(_) | Enumeration(_) | Interval | Name | Oid | Real)
+}
+
+/// The type of variables that SQL puts values of a type in.
+pub fn held(sql_type: &SqlType) -> SqlType {
+    if is_held_otherwise(sql_type) { sql_type.of_values() } else { Class::of(sql_type).sql_type() }
+}
+
+/// What a value of SQL is in a function: a `timedelta`, if it is an interval.
+///
+/// # Errors
+/// Does not fail for types that columns have.
+pub fn taken(tree: Expr, sql_type: &SqlType, span: Span) -> Result<Value> {
+    let class = Class::of(sql_type);
+    let tree = match sql_type.of_values() {
+        SqlType::Interval => {
+            let micros = function("fabius_python_timedelta", vec![tree]);
+            return Ok(Value { can_fail: true, ..Value::of(micros, class, span) });
+        }
+        // It has its blanks.
+        SqlType::Char(length) => {
+            let length = number(&length.to_string());
+            function("rpad", vec![cast(tree, &SqlType::Text)?, length])
+        }
+        _ if is_held_otherwise(sql_type) => cast(tree, &class.sql_type())?,
+        _ => tree,
+    };
+    Ok(Value::of(tree, class, span))
+}
+
+/// What SQL takes for a value of a function where a type is wanted: an interval for a `timedelta`.
+///
+/// # Errors
+/// Does not fail for types that columns have.
+pub fn given(tree: Expr, class: &Class, wanted: &SqlType) -> Result<Expr> {
+    let wanted = wanted.of_values();
+    match (class, &wanted) {
+        (Class::Span, SqlType::Interval) => Ok(as_interval(tree)),
+        (Class::Text, SqlType::Enumeration(_)) | (Class::List(_), _) => cast(tree, &wanted),
+        _ => Ok(tree),
+    }
+}
+
+/// A `timedelta` as an interval.
+pub fn as_interval(tree: Expr) -> Expr {
+    function("fabius_python_interval", vec![tree])
+}
+
 /// A number's literal.
 pub fn number(digits: &str) -> Expr {
     Expr::value(ast::Value::Number(digits.into(), false))
@@ -224,6 +278,9 @@ pub fn joined(is_and: bool, truths: Vec<(Expr, bool)>) -> Expr {
 pub fn nested(value: Expr) -> Expr {
     Expr::Nested(Box::new(value))
 }
+
+/// What to do about a moment that has no time zone.
+pub const ZONE: &str = "give it a time zone: x.replace(tzinfo=timezone.utc)";
 
 /// What to do about a value that may be `None`.
 const MAY_BE_NONE: &str = "test it first (`if x is None: ...`), or declare the column NOT NULL";
@@ -378,13 +435,20 @@ pub fn compared(left: &Value, comparison: Comparison, right: &Value) -> std::res
     if let Class::List(_) = left.class {
         return Err(("a comparison of lists".into(), "compare their elements in a loop".into()));
     }
+    if [left, right].iter().any(|value| matches!(value.class, Class::Other(SqlType::Json | SqlType::JsonB))) {
+        return Err(("a comparison of json".into(), "call the function with side=\"client\"".into()));
+    }
     let are_alike = match (&left.class, &right.class) {
         (Class::Whole | Class::Decimal, Class::Whole | Class::Decimal) => true,
         (one, other) => one == other,
     };
     if !are_alike {
         let what = format!("{} {} {}", left.class.name(), comparison.symbol(), right.class.name());
-        return Err((what, "convert one of the values".into()));
+        let instead = match (&left.class, &right.class) {
+            (Class::Other(SqlType::Timestamp), _) | (_, Class::Other(SqlType::Timestamp)) => ZONE,
+            _ => "convert one of the values",
+        };
+        return Err((what, instead.into()));
     }
     let (one, other) = (nested(left.tree.clone()), nested(right.tree.clone()));
     if left.is_nullable || right.is_nullable {

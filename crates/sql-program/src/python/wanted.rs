@@ -20,7 +20,9 @@ impl Lowering<'_> {
                 StatementKind::Range(_, arguments, _) => {
                     arguments.iter().for_each(|argument| self.note(argument));
                 }
-                StatementKind::Rows(_, _, equal, _) => equal.iter().for_each(|(_, value)| self.note(value)),
+                StatementKind::Rows(_, _, selection, _) => {
+                    selection.values().into_iter().for_each(|value| self.note(value));
+                }
                 StatementKind::Elements(_, list, ..) => self.note(list),
                 StatementKind::Results(_, query, _) => {
                     query.arguments.iter().for_each(|argument| self.note(argument));

@@ -1,8 +1,8 @@
 //! A function's JSON as its tree.
 
 use super::tree::{
-    Call, Comparison, Constant, Expression, ExpressionKind, Function, Handler, Operator, Order, Query,
-    Statement, StatementKind, Try,
+    Call, Comparison, Constant, Expression, ExpressionKind, Function, Handler, KeyRange, Operator, Order,
+    Query, Selection, Statement, StatementKind, Try,
 };
 use fabius_program::syntax::diagnostic::{Source, Span};
 use fabius_sql_planning::heed;
@@ -227,7 +227,9 @@ impl Reader<'_> {
         Ok(match over.kind {
             ExpressionKind::Query(query) => StatementKind::Results(variable, query, body),
             ExpressionKind::Name(_) => StatementKind::Elements(variable, over, None, body),
-            ExpressionKind::Attribute(..) => StatementKind::Rows(variable, over, Vec::new(), body),
+            ExpressionKind::Attribute(..) => {
+                StatementKind::Rows(variable, over, Selection::Equal(Vec::new()), body)
+            }
             ExpressionKind::Call(function, mut arguments, named) => match function.kind {
                 ExpressionKind::Name(name) if name == "range" && named.is_empty() => {
                     StatementKind::Range(variable, arguments, body)
@@ -242,7 +244,16 @@ impl Reader<'_> {
                     StatementKind::Elements(variable, list, Some(order), body)
                 }
                 ExpressionKind::Attribute(table, name) if name == "where" && arguments.is_empty() => {
-                    StatementKind::Rows(variable, *table, named, body)
+                    StatementKind::Rows(variable, *table, Selection::Equal(named), body)
+                }
+                ExpressionKind::Attribute(table, name) if name == "[:]" && arguments.len() >= 2 => {
+                    let mut bound = || {
+                        let is_open = |kind: &_| matches!(kind, ExpressionKind::Constant(Constant::None));
+                        arguments.pop().filter(|bound| !is_open(&bound.kind))
+                    };
+                    let (upper, lower) = (bound(), bound());
+                    let range = KeyRange { prefix: arguments, lower, upper };
+                    StatementKind::Rows(variable, *table, Selection::Range(range), body)
                 }
                 _ => return Err(over_this(self)),
             },

@@ -64,8 +64,8 @@ pub enum StatementKind {
     Declare(String),
     /// `return a, b`
     ReturnAll(Vec<Expression>),
-    /// `for variable in db.table` or `db.table.where(column=value)`
-    Rows(String, Expression, Vec<(String, Expression)>, Vec<Statement>),
+    /// `for variable in db.table`, some of whose rows are gone through
+    Rows(String, Expression, Selection, Vec<Statement>),
     /// `break`
     Break,
     /// `continue`
@@ -154,6 +154,36 @@ pub struct Query {
     pub text: String,
     /// What they are.
     pub arguments: Vec<Expression>,
+}
+
+/// Which rows of a table a loop goes through.
+#[derive(Clone, Debug)]
+pub enum Selection {
+    /// `db.table.where(column=value)`; all, if nothing is given.
+    Equal(Vec<(String, Expression)>),
+    /// `db.table[first, lower:upper]`: those whose key begins with values, and goes on within bounds.
+    Range(KeyRange),
+}
+
+/// Keys that begin alike.
+#[derive(Clone, Debug)]
+pub struct KeyRange {
+    /// What the first columns are.
+    pub prefix: Vec<Expression>,
+    /// What the next column is at least.
+    pub lower: Option<Expression>,
+    /// What the next column is below.
+    pub upper: Option<Expression>,
+}
+
+impl Selection {
+    /// The values that it names.
+    pub fn values(&self) -> Vec<&Expression> {
+        match self {
+            Selection::Equal(equal) => equal.iter().map(|(_, value)| value).collect(),
+            Selection::Range(range) => range.prefix.iter().chain(&range.lower).chain(&range.upper).collect(),
+        }
+    }
 }
 
 /// An expression and where it stands.

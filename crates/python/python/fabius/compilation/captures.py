@@ -41,6 +41,7 @@ SCALARS: tuple[type, ...] = (
     uuid.UUID,
     datetime.datetime,
     datetime.date,
+    datetime.time,
     datetime.timedelta,
 )
 
@@ -67,6 +68,8 @@ _PURE: tuple[Any, ...] = (
     datetime.datetime.fromtimestamp,
     datetime.datetime.fromisoformat,
     datetime.date.fromisoformat,
+    datetime.time,
+    datetime.time.fromisoformat,
     uuid.UUID,
 )
 
@@ -368,6 +371,9 @@ class Captures(ast.NodeTransformer):
         found, called = self._meant(node.func)
         if not found and isinstance(node.func, ast.Attribute) and node.func.attr == "quantize":
             return self._quantized(node, node.func)
+        zoned = None if found else self._zoned(node)
+        if zoned is not None:
+            return zoned
         if not found:
             if isinstance(node.func, ast.Name) and node.func.id not in self._own:
                 instead = "define it before, or import it"
@@ -425,6 +431,22 @@ class Captures(ast.NodeTransformer):
         digits: list[ast.expr] = [at(ast.Constant(-exponent), node), at(ast.Constant(rounding), node)]
         owner = at(ast.Attribute(self.visit(function.value), "quantize", ast.Load()), node)
         return at(ast.Call(owner, digits, []), node)
+
+    def _zoned(self, node: ast.Call) -> ast.expr | None:
+        """``x.replace(tzinfo=timezone.utc)``, ``x.replace(tzinfo=None)``, ``x.astimezone(timezone.utc)``."""
+        if not isinstance(node.func, ast.Attribute):
+            return None
+        values = [*node.args, *(keyword.value for keyword in node.keywords)]
+        form = (node.func.attr, len(node.args), [keyword.arg for keyword in node.keywords])
+        if form not in (("replace", 0, ["tzinfo"]), ("astimezone", 1, []), ("astimezone", 0, ["tz"])):
+            return None
+        is_none = isinstance(values[0], ast.Constant) and values[0].value is None
+        is_utc = self._meant(values[0])[1] is datetime.timezone.utc
+        if not is_utc and not (is_none and node.func.attr == "replace"):
+            raise Refused(node, "a time zone other than UTC", "write x.astimezone(timezone.utc)")
+        name = "astimezone(utc)" if node.func.attr == "astimezone" else f"replace(tzinfo={'utc' if is_utc else 'None'})"
+        owner = at(ast.Attribute(self.visit(node.func.value), name, ast.Load()), node)
+        return at(ast.Call(owner, [], []), node)
 
     def _span(self, node: ast.Call) -> ast.expr:
         """``timedelta(...)``"""

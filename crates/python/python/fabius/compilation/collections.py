@@ -64,6 +64,10 @@ class Collections:
         """A call with its arguments in fewer words."""
         raise NotImplementedError
 
+    def rows_of(self, over: ast.expr, out: Statements) -> ast.expr:
+        """Rows of the database in fewer words."""
+        raise NotImplementedError
+
     def place_in(self, name: ast.expr, index: ast.expr, out: Statements, message: str = "") -> ast.expr:
         """A place in a list, from 0, that is there."""
         raise NotImplementedError
@@ -354,8 +358,7 @@ class Collections:
             numbers = at(ast.Call(over.func, self.sequence(over.args, out), over.keywords), over)
             out.append(loop(target, numbers, body, place))
         elif is_of_rows(over):
-            rows = self.parts_of_call(over, out) if isinstance(over, ast.Call) else over
-            out.append(loop(target, rows, body, place))
+            out.append(loop(target, self.rows_of(over, out), body, place))
         else:
             self._loop_over_elements(target, over, body, place, out, changes)
 

@@ -17,10 +17,12 @@ from .names import (
     Shapes,
     Statements,
     at,
+    attribute,
     call,
     compare,
     constant,
     is_of_database,
+    is_of_range,
     is_of_rows,
     items_of,
     load,
@@ -228,8 +230,23 @@ class Expressions(Texts):
             owner = self.named(owner, out)
         return at(ast.Attribute(owner, node.attr, node.ctx), node)
 
+    def rows_of(self, over: ast.expr, out: Statements) -> ast.expr:
+        """Rows of a table or a statement; ``db.table[first, lower:upper]`` is what a key begins with, and its bounds."""
+        if not isinstance(over, ast.Subscript):
+            return self.parts_of_call(over, out) if isinstance(over, ast.Call) else over
+        *prefix, bounds = over.slice.elts if isinstance(over.slice, ast.Tuple) else [over.slice]
+        if not isinstance(bounds, ast.Slice) or any(isinstance(part, ast.Slice) for part in prefix):
+            raise Refused(over, "a range that is not the last part of a key", "write db.table[first, lower:upper]")
+        if bounds.step is not None:
+            raise Refused(over, "a range of keys with a step", "go through all, and leave out others")
+        none = constant(None, over)
+        values = self.sequence([*prefix, bounds.lower or none, bounds.upper or none], out)
+        return at(ast.Call(attribute(over.value, "[:]", over), values, []), over)
+
     def row(self, node: ast.expr, out: Statements) -> ast.expr:
         """A row that is written to or deleted: it need not be read."""
+        if is_of_range(node):
+            raise Refused(node, "a range of rows anywhere but in a loop", "write for row in db.table[a:b]")
         if isinstance(node, ast.Subscript) and is_of_database(node.value):
             key = node.slice
             if isinstance(key, ast.Tuple):

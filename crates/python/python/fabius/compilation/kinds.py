@@ -22,6 +22,7 @@ TYPES: dict[Any, str] = {
     bytes: "bytea",
     uuid.UUID: "uuid",
     datetime.date: "date",
+    datetime.time: "time",
     datetime.datetime: "timestamptz",
     # In microseconds.
     datetime.timedelta: "bigint",
@@ -38,6 +39,7 @@ _SAMPLES: dict[Any, Any] = {
     bytes: b"",
     uuid.UUID: uuid.UUID(int=0),
     datetime.date: datetime.date(2000, 1, 1),
+    datetime.time: datetime.time(),
     datetime.datetime: datetime.datetime(2000, 1, 1, tzinfo=datetime.timezone.utc),
     datetime.timedelta: datetime.timedelta(),
 }
@@ -77,7 +79,11 @@ class Kind(NamedTuple):
     def check(self, name: str, value: Any) -> None:
         """Raises ``TypeError`` or ``OverflowError`` if a value is not of this kind."""
         if not self.fits(value):
-            given = "a datetime without a time zone" if isinstance(value, datetime.datetime) else type(value).__name__
+            given = type(value).__name__
+            if isinstance(value, datetime.datetime):
+                given = "a datetime without a time zone"
+            elif isinstance(value, datetime.time):
+                given = "a time with a time zone"
             raise TypeError(f"argument {name!r} is annotated {self.name}, but {given} is given")
         numbers = value if self.is_list else (value,)
         if self.of is int and not all(-(2**63) <= (number or 0) < 2**63 for number in numbers):
@@ -141,6 +147,8 @@ def _is_of(kind: type, value: Any) -> bool:
         return isinstance(value, kind) and not isinstance(value, (bool, datetime.datetime))
     if kind is datetime.datetime and isinstance(value, kind) and value.tzinfo is None:
         # A moment without a zone is none.
+        return False
+    if kind is datetime.time and isinstance(value, kind) and value.tzinfo is not None:
         return False
     return isinstance(value, kind)
 

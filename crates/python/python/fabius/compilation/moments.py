@@ -39,6 +39,7 @@ _YEAR = len(datetime.date(5, 1, 1).strftime("%Y"))
 
 #: Parts of a moment, which depend on its time zone.
 PARTS = frozenset("year month day hour minute second microsecond date weekday isoweekday isoformat strftime".split())
+PARTS |= {"replace(tzinfo=utc)", "replace(tzinfo=None)"}
 
 
 def micros_of(value: datetime.timedelta) -> int:

@@ -114,8 +114,18 @@ def is_of_database(node: ast.AST) -> bool:
     return isinstance(node, ast.Name) and node.id == "the database"
 
 
+def is_of_range(node: ast.AST) -> bool:
+    """Whether it is ``db.table[lower:upper]``, or ``db.table[first, lower:upper]``."""
+    if not isinstance(node, ast.Subscript) or not is_of_database(node.value):
+        return False
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    return any(isinstance(part, ast.Slice) for part in parts)
+
+
 def is_of_rows(over: ast.expr) -> bool:
     """Whether a loop is over rows: of a table, or of a statement."""
+    if is_of_range(over):
+        return True
     called = over.func if isinstance(over, ast.Call) else over
     return isinstance(called, ast.Attribute) and root(called) == "the database"
 

@@ -203,7 +203,7 @@ class Pending:
         out = Writing()
         formula = formula_of(value, self)
         if formula is None or not column.takes(formula):
-            said = out.put(settled(value))
+            said = out.put(place.shape.kept(name, settled(value)))
         elif isinstance(formula, Cell) and formula.place == place and formula.column.name == name:
             said = formula.increment(out)
         else:

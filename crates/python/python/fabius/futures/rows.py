@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from .. import tables
 from ..parameters import numbered
-from ..tables import Shape, _refuse_other, quoted
+from ..tables import Shape, _refuse_other, is_range, quoted
 from .formula import LOST, Cell, Place, Writing
 from .schema import Facts, facts
 from .unread import Unread, formula_of, value_of
@@ -29,7 +30,9 @@ class Table(tables.Table):
         self._pending = pending
         self._facts = facts(shape, run.send)
 
-    def __getitem__(self, key: Any) -> Row:
+    def __getitem__(self, key: Any) -> Any:
+        if is_range(key):
+            return self._found(self._shape.range(key))
         row = self._row(key)
         if not row._take():
             row._there(None)
@@ -47,20 +50,18 @@ class Table(tables.Table):
         values = self._shape.values(key)
         return Row(self._pending, self._shape, self._facts, tuple(map(value_of, values)))
 
-    def where(self, **equal: Any) -> Iterator[tables.Row]:
-        """The rows whose columns have these values, in the order of their key: only which they are is read."""
+    def _found(self, conditions: list[tables.Condition]) -> Iterator[tables.Row]:
+        """The rows that satisfy all of them, in the order of their key: only which they are is read."""
         shape = self._shape
-        if not shape.key:
-            yield from super().where(**equal)
+        given = [(name, how, value_of(value)) for name, how, value in conditions]
+        if not shape.key or any(isinstance(value, timedelta) for _, _, value in given):
+            yield from super()._found(given)
             return
-        for name in equal:
-            _refuse_other(shape, name)
         out = Writing()
-        given = {name: value_of(value) for name, value in equal.items()}
-        conditions = [
-            f"{quoted(name)} {'is null' if value is None else f'= {out.put(value)}'}" for name, value in given.items()
+        written = [
+            f"{quoted(name)} {'is null' if value is None else f'{how} {out.put(value)}'}" for name, how, value in given
         ]
-        where = f" where {' and '.join(conditions)}" if conditions else ""
+        where = f" where {' and '.join(written)}" if written else ""
         key = ", ".join(map(quoted, shape.key))
         found = self._run.send(numbered(f"select {key} from {shape.written}{where} order by {key}"), out.values)
         # All of them are as they are now, whatever is written meanwhile.
@@ -89,7 +90,7 @@ class Table(tables.Table):
     def _place(self, name: str, value: Any, out: Writing) -> str:
         formula = formula_of(value, self._pending)
         if formula is None or not self._facts.columns[name].takes(formula):
-            return out.put(value_of(value))
+            return out.put(self._shape.kept(name, value_of(value)))
         return formula.text(out, None)
 
     def _is_as_given(self, name: str, value: Any) -> bool:
@@ -236,7 +237,7 @@ class Row(tables.Row):
         key = ", ".join(map(quoted, shape.key))
         changed = self._run.send(
             f"update {shape.written} set {quoted(name)} = %s where {shape.condition()} returning {key}",
-            (value, *self._key),
+            (shape.kept(name, value), *self._key),
         ).first()
         if changed is None:
             self._there(None)

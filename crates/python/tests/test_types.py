@@ -1,0 +1,177 @@
+"""Columns of every type: functions do the same with them as programs and in the client's process."""
+
+import datetime
+import re
+import unittest
+
+import fabius
+from fabius.compilation import CompilationError
+
+from shop import defined, outcome
+
+UTC = datetime.timezone.utc
+
+#: A type, two of its literals, and what annotations call it.
+TYPES = [
+    ("smallint", "5", "-7", "int"),
+    ("integer", "5", "-7", "int"),
+    ("bigint", "5", "9000000000", "int"),
+    ("oid", "5", "4000000000", "int"),
+    ("whole", "5", "7", "int"),
+    ("real", "0.1", "-1.5", "float"),
+    ("double precision", "0.1", "-1.5", "float"),
+    ("numeric", "1.5", "-7.25", "Decimal"),
+    ("boolean", "true", "false", "bool"),
+    ("text", "'ab'", "'ü'", "str"),
+    ("varchar(5)", "'ab'", "'ü'", "str"),
+    ("char(5)", "'ab'", "'ü'", "str"),
+    ("name", "'ab'", "'ü'", "str"),
+    ("mood", "'sad'", "'glad'", "str"),
+    ("bytea", r"'\x01'", r"'\x'", "bytes"),
+    ("uuid", "'6ba7b810-9dad-11d1-80b4-00c04fd430c8'", "'0ba7b810-9dad-11d1-80b4-00c04fd430c8'", "UUID"),
+    ("date", "'2024-02-03'", "'0009-01-01'", "date"),
+    ("time", "'10:11:12.5'", "'00:00'", "time"),
+    ("timestamptz", "'2024-02-03 10:11:12+00'", "'1999-12-31 23:59:59.000001+00'", "datetime"),
+    ("timestamp", "'2024-02-03 10:11:12'", "'1999-12-31 23:59:59.000001'", "datetime"),
+    ("interval", "'1 year 2 mons -3 days 04:05:06.7'", "'-5 minutes'", "timedelta"),
+]
+
+#: What functions do with a column, and a value of its class; and what they give.
+BODIES = [
+    ("row.b = row.a", "None"),
+    ("row.b = None", "None"),
+    ("row.b = v", "None"),
+    ("db.t.insert(id=9, a=v, b=row.b)", "None"),
+    ("db.t.upsert(id=2, a=row.a, b=v)", "None"),
+    ("return row.a == row.b, row.b is None, row.a != other.a, row.a == v", "tuple[bool, bool, bool, bool]"),
+    ("return row.a < other.a, other.a >= v", "tuple[bool, bool]"),
+    ("return sum(1 for one in db.t.where(a=v)) * 10 + sum(1 for one in db.t.where(b=row.b))", "int"),
+    ("w = db.execute('select a from t where id = %s', (id,)).scalar()\n    row.b = w\n    return w == v", "bool"),
+    (
+        "w = db.execute('select a, b from t where id = %s', (id,)).one()\n    row.b = w.a\n"
+        "    return w.b is None, w.a == v",
+        "tuple[bool, bool]",
+    ),
+    ("db.execute('update t set b = %s where id = %s', (v, id))", "None"),
+    ("db.execute('update t set b = %s where id = %s', (row.a, id))", "None"),
+    ("return [one.id for one in db.t if one.a == v]", "list[int]"),
+    ("return max(row.a, other.a) == row.a", "bool"),
+    ("return f'{row.a}', str(row.a)", "tuple[str, str]"),
+]
+
+#: What is refused, by a type and the place among them, and what that has to say.
+REFUSED = {
+    ("numeric", -1): 'f"{x:.2f}"',
+    ("bytea", -1): "make the text where the result is used",
+    **{(sql, -2): "max(" for sql in ("bytea", "uuid", "boolean", "real", "double precision")},
+}
+
+
+class Types(unittest.TestCase):
+    """Each type, in each way."""
+
+    def setUp(self):
+        self.db = fabius.open(durability="none")
+        self.addCleanup(self.db.close)
+        self.sql = ""
+        self.db.script("create type mood as enum ('glad', 'sad'); create domain whole as integer check (value > 0)")
+
+    def run_all(self, source, sql, values, calls):
+        """Makes calls of a function on both sides, each on the same rows; says why it is refused, if it is."""
+        done = []
+        if self.sql != sql:
+            if self.sql:
+                self.db.execute("drop table t")
+            self.db.execute(f"create table t (id int primary key, a {sql} not null, b {sql})")
+            self.sql = sql
+        for side in ("database", "client"):
+            plain = defined(source, self.db)
+            try:
+                function = self.db.transaction(side=side)(plain)
+            except CompilationError as error:
+                return error
+            for arguments in calls:
+                self.db.execute("delete from t")
+                self.db.execute(f"insert into t values (1, {values[0]}, null), (2, {values[1]}, {values[1]})")
+                done.append((outcome(lambda: function(*arguments), plain), list(self.db.execute("select * from t"))))
+        self.assertEqual(repr(done[: len(calls)]), repr(done[len(calls) :]), f"{sql}\n{source}\n{calls}")
+        return None
+
+    def test_all(self):
+        for sql, *values, annotation in TYPES:
+            for number, (body, result) in enumerate(BODIES):
+                source = f"def f(id: int, v: {annotation}) -> {result}:\n"
+                source += f"    row, other = db.t[id], db.t[3 - id]\n    {body}\n"
+                given = [self.db.execute(f"select cast({value} as {sql})").scalar() for value in values]
+                if sql == "timestamp":
+                    # Arguments are instants.
+                    given = [value.replace(tzinfo=UTC) for value in given]
+                    source = re.sub(r"([=<>]=|a=) ?v\b", r"\1 v.replace(tzinfo=None)", source)
+                wanted = REFUSED.get((sql, number)) or REFUSED.get((sql, number - len(BODIES)))
+                with self.subTest(sql=sql, body=body):
+                    calls = [(1, given[0]), (2, given[1]), (1, given[1])]
+                    refused = self.run_all(source, sql, values, calls)
+                    if wanted is not None:
+                        self.assertIn(wanted, str(refused))
+                    elif refused is not None:
+                        raise refused
+
+    def test_results(self):
+        """Values are given back as they are in the client."""
+        for sql, *values, annotation in TYPES:
+            source = f"def f(id: int) -> {annotation}:\n    row = db.t[id]\n    return row.a\n"
+            if sql == "timestamp":
+                source = source.replace("row.a", "row.a.replace(tzinfo=timezone.utc)")
+            with self.subTest(sql=sql):
+                self.assertIsNone(self.run_all(source, sql, values, [(1,), (2,)]))
+
+    def test_parts_of_a_time(self):
+        source = (
+            "def f(id: int) -> list[str]:\n    row = db.t[id]\n    a = row.a\n"
+            "    n = a.hour * 10000 + a.minute * 100 + a.second\n"
+            "    return [f'{n} {a.microsecond}', a.isoformat(), a.strftime('%H-%M'), str(min(a, time(9, 30)))]\n"
+        )
+        for value in ("'10:11:12.5'", "'00:00'", "'23:59:59.999999'"):
+            self.assertIsNone(self.run_all(source, "time", [value, value], [(1,)]))
+
+    def test_what_cannot_be(self):
+        cases = [
+            ("timestamp", "row.a == v", "replace(tzinfo=timezone.utc)"),
+            ("timestamp", "x = row.a.astimezone(timezone(timedelta(hours=1)))", "a time zone other than UTC"),
+            ("jsonb", "row.a == row.b", "a comparison of json"),
+            ("int[]", "x = row.a", "a column that is an array"),
+            ("mood", "row.b = id", "int for column b, which is str"),
+        ]
+        for sql, body, message in cases:
+            source = f"def f(id: int, v: datetime):\n    row = db.t[id]\n    if {body}:\n        pass\n"
+            if "= " in body and "==" not in body:
+                source = f"def f(id: int, v: datetime):\n    row = db.t[id]\n    {body}\n"
+            value = {"jsonb": "'1'", "int[]": "'{1}'", "mood": "'sad'"}.get(sql, "'2024-01-01'")
+            with self.subTest(sql=sql, body=body):
+                refused = self.run_all(source, sql, [value, value], [(1, datetime.datetime.now(UTC))])
+                self.assertIn(message, str(refused))
+        refused = self.run_all(
+            "def f(a: str):\n    row = db.t[1]\n    row.b = a\n", "mood", ["'sad'", "'sad'"], [("bad",)]
+        )
+        self.assertIsNone(refused)
+
+    def test_json_is_copied(self):
+        self.db.script("create table doc (id int primary key, a jsonb not null, b jsonb)")
+        rows = ['{"a": [1, null, "x"]}', "[1, 2]", "3.5", "true"]
+
+        source = (
+            "def copy(id: int) -> None:\n    row = db.doc[id]\n    row.b = row.a\n"
+            "    db.doc.insert(id=id + 100, a=row.a, b=row.b)\n"
+        )
+        for side in ("database", "client", "futures"):
+            self.db.execute("delete from doc")
+            for id, text in enumerate(rows):
+                self.db.execute("insert into doc values (%s, %s)", (id, text))
+                self.db.transaction(side=side)(defined(source, self.db, "copy"))(id)
+            found = [tuple(row) for row in self.db.execute("select a, b from doc where id >= 100 order by id")]
+            wanted = [{"a": [1, None, "x"]}, [1, 2], 3.5, True]
+            self.assertEqual(found, [(value, value) for value in wanted], side)
+
+
+if __name__ == "__main__":
+    unittest.main()
