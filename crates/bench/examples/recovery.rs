@@ -49,7 +49,7 @@ fn main() -> Result<()> {
     println!("{}; {} calls, written by {writer}", machine::summary(), grouped(calls as f64));
     for workload in workloads.split(',') {
         let directory = TemporaryDirectory::new(None)?;
-        let loading = write(directory.path(), workload, writer, calls)?;
+        let loading = write(directory.path(), workload, writer, calls, &threads)?;
         let mut table =
             Table::new([workload, "threads", "opened, s", "calls/s", "settled, s", "calls/s", "peak, MB"]);
         let mut times = (0..engines.len() * threads.len()).map(|_| Vec::new()).collect::<Vec<Vec<Opened>>>();
@@ -62,7 +62,7 @@ fn main() -> Result<()> {
             let median = |of_time: &dyn Fn(&Opened) -> Duration| {
                 let mut all: Vec<Duration> = of.iter().map(of_time).collect();
                 all.sort_unstable();
-                all[all.len() / 2].saturating_sub(loading).as_secs_f64()
+                all[all.len() / 2].saturating_sub(loading[at % threads.len()]).as_secs_f64()
             };
             let (opened, settled) = (median(&|of| of.opened), median(&|of| of.settled));
             let peak = of.iter().map(|of| of.peak_bytes).max().unwrap_or_default();
@@ -76,7 +76,11 @@ fn main() -> Result<()> {
                 grouped(peak as f64 / 1e6),
             ]);
         }
-        println!("{table}the checkpoint is loaded in {:.2} s\n", loading.as_secs_f64());
+        println!("{table}");
+        for (count, loading) in threads.iter().zip(&loading) {
+            println!("checkpoint loaded by {count} threads in {:.2} s", loading.as_secs_f64());
+        }
+        println!();
     }
     Ok(())
 }
@@ -110,16 +114,26 @@ fn open(directory: &Path, engine: EngineKind, threads: usize) -> Result<Opened> 
     Ok(Opened { opened, settled, peak_bytes })
 }
 
-/// Loads a database, takes a checkpoint, and makes calls; gives how long loading the checkpoint takes.
-fn write(directory: &Path, workload: &str, writer: EngineKind, calls: u64) -> Result<Duration> {
+/// Loads a database, takes a checkpoint, and makes calls; gives how long loading the checkpoint takes each number of
+/// threads, the median of five times in turns.
+fn write(
+    directory: &Path,
+    workload: &str,
+    writer: EngineKind,
+    calls: u64,
+    threads: &[usize],
+) -> Result<Vec<Duration>> {
     let database = Database::open(directory, options(writer))?;
     let mut make_call = begin(&database, workload)?;
     database.checkpoint()?;
     database.close()?;
-    let mut times: Vec<Duration> = (0..3)
-        .map(|_| open(directory, EngineKind::TwoPhaseLocking, 1).map(|of| of.opened))
-        .collect::<Result<_>>()?;
-    times.sort_unstable();
+    let mut times = vec![Vec::new(); threads.len()];
+    for _ in 0..5 {
+        for (count, of) in threads.iter().zip(&mut times) {
+            of.push(open(directory, EngineKind::TwoPhaseLocking, *count)?.opened);
+        }
+    }
+    times.iter_mut().for_each(|of| of.sort_unstable());
     let database = Database::open(directory, options(writer))?;
     let mut arguments = Vec::new();
     let mut made = 0;
@@ -139,7 +153,7 @@ fn write(directory: &Path, workload: &str, writer: EngineKind, calls: u64) -> Re
     }
     database.settle();
     database.close()?;
-    Ok(times[1])
+    Ok(times.iter().map(|of| of[2]).collect())
 }
 
 /// Fills the database, and gives what makes its calls.

@@ -126,7 +126,8 @@ impl Database {
         options: Options,
     ) -> Result<Database> {
         let Files { log_disk, checkpoints: disk, held, id } = Files::of(&*disk)?;
-        let begin = opening::begin(&*disk, &*log_disk, id)?;
+        let threads = options.recovery_threads();
+        let begin = opening::begin(&*disk, &*log_disk, id, threads)?;
         let mut log_options = LogOptions::new(id);
         log_options.flusher = flusher;
         log_options.durability = match options.durability {
@@ -137,7 +138,6 @@ impl Database {
         let mut database = Database::start(foundation.clone(), Options { workers: 0, ..options });
         let newest = begin.state.as_ref().map(|state| state.seq);
         let (chosen, graph) = ((options.engine, database.engine.clone()), database.graph.clone());
-        let threads = options.recovery_threads();
         let recovery = RefCell::new(Recovery::begin(chosen, graph, foundation.clone(), begin.state, threads));
         let last = newest.unwrap_or_default();
         log_options.first_seq = last.next().0;

@@ -155,7 +155,7 @@ impl Database {
         if let Some(filling) = Filling::begin(disk.clone(), checkpoints.clone(), log_disk.clone(), id)? {
             fill(filling, id, &*clock, connect)?;
         }
-        let begin = opening::begin(&*checkpoints, &*log_disk, id)?;
+        let begin = opening::begin(&*checkpoints, &*log_disk, id, options.recovery_threads())?;
         let foundation = Arc::new(Foundation::new(clock));
         let mut database = Database::start(foundation.clone(), Options { workers: 0, ..options });
         let newest = begin.state.as_ref().map(|state| state.seq);

@@ -35,13 +35,18 @@ pub(crate) fn hold(database: &dyn Disk, checkpoints: &dyn Disk) -> Result<Direct
     })
 }
 
-/// Loads the newest whole checkpoint. Damage, and parts of the disk that cannot be read, lead to the one
-/// before: with the log behind it that gives the same state. A file of a later version or of another
-/// database leads nowhere: whoever put it there has to say what is meant.
+/// Loads the newest whole checkpoint by so many threads. Damage, and parts of the disk that cannot be read, lead to the
+/// one before: with the log behind it that gives the same state. A file of a later version or of another database leads
+/// nowhere: whoever put it there has to say what is meant.
 ///
 /// # Errors
 /// Such a file; checkpoints without any log.
-pub(crate) fn begin(checkpoints: &dyn Disk, log: &dyn Disk, database: DatabaseId) -> Result<Begin> {
+pub(crate) fn begin(
+    checkpoints: &dyn Disk,
+    log: &dyn Disk,
+    database: DatabaseId,
+    threads: usize,
+) -> Result<Begin> {
     let found = files::list(checkpoints)?;
     if found.is_empty() {
         return Ok(Begin::default());
@@ -49,7 +54,7 @@ pub(crate) fn begin(checkpoints: &dyn Disk, log: &dyn Disk, database: DatabaseId
     check_log(log)?;
     let mut begin = Begin::default();
     for found in found {
-        match checkpoint::read(checkpoints, &found, database) {
+        match checkpoint::read(checkpoints, &found, database, threads) {
             Ok(state) => {
                 begin.state = Some(state);
                 begin.bytes = checkpoints.open_read(&found.name).and_then(|file| file.len()).unwrap_or(0);
@@ -70,7 +75,7 @@ pub(crate) fn begin(checkpoints: &dyn Disk, log: &dyn Disk, database: DatabaseId
 /// As [`begin`].
 pub(crate) fn begin_before(checkpoints: &dyn Disk, database: DatabaseId, seq: Seq) -> Result<Option<State>> {
     for found in files::list(checkpoints)?.iter().filter(|found| found.seq < seq) {
-        match checkpoint::read(checkpoints, found, database) {
+        match checkpoint::read(checkpoints, found, database, 1) {
             Ok(state) => return Ok(Some(state)),
             Err(error) if [SqlState::DATA_CORRUPTED, SqlState::IO_ERROR].contains(&error.state()) => {}
             Err(error) => return Err(error),

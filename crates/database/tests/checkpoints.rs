@@ -1,7 +1,10 @@
 //! Checkpoints of a database: what opening finds, what is kept, and what damage leads to.
 
 use fabius::{Database, Durability, EngineKind, Error, Options, SqlState, Value};
-use fabius_env::Random;
+use fabius_engine::checkpoint;
+use fabius_env::{Random, RealDisk};
+use fabius_log::DatabaseId;
+use fabius_storage::checkpoint::{CheckpointReader, list};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -156,6 +159,68 @@ fn a_damaged_newest_checkpoint_is_passed_over_and_reported() {
     let newest = files(directory.path(), "checkpoints").pop().unwrap();
     fs::write(&newest, b"nothing").unwrap();
     assert_eq!(dump(&open(directory.path(), EngineKind::TwoPhaseLocking)), rows);
+}
+
+/// Goal: however many threads load a checkpoint of many blocks, the state is the same, with the bounds of columns; and
+/// damage of any block is found, and told in the same words.
+#[test]
+fn threads_load_what_one_loads() {
+    const CALLS: i64 = 4000;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let load = |engine, threads| {
+        let options = Options { recovery_threads: Some(threads), ..options(engine) };
+        Database::open(path, options).unwrap_or_else(|error| panic!("{error:?}"))
+    };
+    let mut rows = {
+        let database = open(path, EngineKind::Lazy);
+        set_up(&database);
+        database
+            .define("procedure note(id: bigint, note: text) { insert ledger { id: id, note: note } }")
+            .unwrap();
+        let long = "long ".repeat(100);
+        (0..CALLS).for_each(|id| _ = database.call("note", &[id.into(), long.as_str().into()]).unwrap());
+        database.checkpoint().unwrap();
+        dump(&database)
+    };
+    let disk = RealDisk::create(&path.join("checkpoints")).unwrap();
+    let found = list(&disk).unwrap().remove(0);
+    let id = CheckpointReader::open(&disk, &found, None).unwrap().header().database_id;
+    for threads in [1, 2, 8] {
+        let state = checkpoint::read(&disk, &found, DatabaseId(id), threads).unwrap();
+        let accounts = vec![Some((0, 3)), Some((0, 0))];
+        let ledger = vec![Some((0, i128::from(CALLS - 1))), None];
+        assert_eq!(state.ranges, [accounts, ledger], "{threads} threads");
+    }
+    for (threads, id) in [1, 2, 3, 8].into_iter().zip(CALLS..) {
+        for (engine, ten) in
+            [EngineKind::Lazy, EngineKind::TwoPhaseLocking, EngineKind::Graph].into_iter().zip(0..)
+        {
+            let database = load(engine, threads);
+            assert!(dump(&database) == rows, "{engine}, {threads} threads");
+            let paid = database.call("pay", &[(id * 10 + ten).into(), 0i64.into()]);
+            assert!(paid.is_ok(), "{engine}, {threads} threads: {paid:?}");
+            rows = dump(&database);
+            database.close().unwrap();
+        }
+    }
+    let file = files(path, "checkpoints").pop().unwrap();
+    let whole = fs::read(&file).unwrap();
+    for part in 1..8 {
+        let mut damaged = whole.clone();
+        damaged[whole.len() * part / 8] ^= 1;
+        fs::write(&file, damaged).unwrap();
+        let told = |threads| {
+            let database = load(EngineKind::Lazy, threads);
+            assert!(dump(&database) == rows, "damage in part {part} of 8, {threads} threads");
+            let told = format!("{:?}", database.checkpoint_status().passed_over);
+            database.close().unwrap();
+            told
+        };
+        let one = told(1);
+        assert!(one.contains("offset"), "{one}");
+        assert_eq!(one, told(4), "damage in part {part} of 8");
+    }
 }
 
 #[test]

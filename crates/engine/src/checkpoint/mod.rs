@@ -50,7 +50,14 @@ pub type Ranges = Vec<Option<(i128, i128)>>;
 /// Widens the range of a column by a value.
 fn include(range: &mut Option<(i128, i128)>, value: Datum<'_>) {
     if let Datum::Int(_) | Datum::Numeric(_) = value {
-        let (low, high) = range.get_or_insert((value.exact(), value.exact()));
-        (*low, *high) = ((*low).min(value.exact()), (*high).max(value.exact()));
+        widen(range, Some((value.exact(), value.exact())));
+    }
+}
+
+/// Widens the range of a column by another of its ranges.
+fn widen(range: &mut Option<(i128, i128)>, other: Option<(i128, i128)>) {
+    if let Some((least, most)) = other {
+        let (low, high) = range.get_or_insert((least, most));
+        (*low, *high) = ((*low).min(least), (*high).max(most));
     }
 }
