@@ -85,7 +85,7 @@ pub use history::Moment;
 pub use identity::is_member;
 pub use keyed::KeyedCall;
 pub use member::{Connect, MemberChange, init_member, must_be_filled};
-pub use options::{Durability, EngineKind, Options};
+pub use options::{Durability, EngineKind, Options, RECOVERY_THREADS_MAX};
 pub use repair::{Repair, is_damaged_member, repair_member};
 pub use replay::LoggedCall;
 pub use session::allowance::{Allowance, Held};

@@ -12,7 +12,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 /// Threads that replay the log, at most.
-const RECOVERY_THREADS_MAX: usize = 64;
+pub const RECOVERY_THREADS_MAX: usize = 64;
 
 /// The strategy that runs calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -20,6 +20,7 @@
 
 use crate::sql_type::SqlType;
 use crate::text_format::{self, Fit, TextStyle};
+use crate::type_rules::ANY_CHAR;
 use fabius_value::interval::{self, Interval};
 use fabius_value::{DataType, Decimal, Error, Result, SqlState, Value, calendar};
 
@@ -57,7 +58,7 @@ pub fn write(value: &Value, sql_type: &SqlType, out: &mut Vec<u8>) -> Result<()>
             out.push(1);
             out.extend_from_slice(v.as_bytes());
         }
-        (SqlType::Char(length), Value::Text(v)) => {
+        (SqlType::Char(length), Value::Text(v)) if *sql_type != ANY_CHAR => {
             out.extend_from_slice(v.as_bytes());
             let missing = (*length as usize).saturating_sub(v.chars().count());
             out.resize(out.len() + missing, b' ');

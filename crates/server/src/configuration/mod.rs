@@ -45,6 +45,8 @@ pub struct Configuration {
     pub durability: Durability,
     /// Threads of the database's own; `None`: one for each core.
     pub workers: Option<usize>,
+    /// Threads that open the database; `None`: one for each core.
+    pub recovery_threads: Option<usize>,
     /// Growth of the log at which a checkpoint is taken.
     pub checkpoint_log_bytes: u64,
     /// How far back reads of the past reach; zero for nowhere.
@@ -110,6 +112,7 @@ impl Default for Configuration {
             engine: EngineKind::default(),
             durability: Durability::default(),
             workers: None,
+            recovery_threads: None,
             checkpoint_log_bytes: 1 << 30,
             history: Duration::ZERO,
             max_connections: 1000,

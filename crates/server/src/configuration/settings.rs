@@ -3,7 +3,7 @@
 use super::{Configuration, LogFormat};
 use crate::logging;
 use fabius::quantity::{format_size, format_time, parse_size, parse_time};
-use fabius::{Durability, EngineKind, Replication};
+use fabius::{Durability, EngineKind, RECOVERY_THREADS_MAX, Replication};
 use fabius_value::{Error, Result, SqlState};
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -84,10 +84,14 @@ fn replication(text: &str) -> Result<Replication> {
 }
 
 fn workers(text: &str) -> Result<Option<usize>> {
+    threads(text, WORKERS_MAX)
+}
+
+fn threads(text: &str, most: usize) -> Result<Option<usize>> {
     match (text, text.parse()) {
         ("auto", _) => Ok(None),
-        (_, Ok(count @ 1..=WORKERS_MAX)) => Ok(Some(count)),
-        _ => Err(refused(&format!("auto, or a whole number from 1 to {WORKERS_MAX}"))),
+        (_, Ok(count)) if (1..=most).contains(&count) => Ok(Some(count)),
+        _ => Err(refused(&format!("auto, or a whole number from 1 to {most}"))),
     }
 }
 
@@ -151,6 +155,9 @@ settings! {
         durability, ToString::to_string;
     workers "N" "Threads that do deferred work; auto for one for each core",
         workers, |workers: &Option<usize>| workers.map_or("auto".into(), |count| count.to_string());
+    recovery_threads "N" "Threads that load the newest checkpoint and replay the log at the start; auto for one for each core",
+        |text| threads(text, RECOVERY_THREADS_MAX),
+        |threads: &Option<usize>| threads.map_or("auto".into(), |count| count.to_string());
     checkpoint_log_bytes "SIZE" "Growth of the log at which a checkpoint is taken",
         size, |bytes| format_size(*bytes);
     history "TIME" "How far back reads of the past reach (fabius.as_of); 0 for nowhere",

@@ -26,6 +26,7 @@ pub use read::{Fit, read};
 pub use zone::Zone;
 
 use crate::sql_type::SqlType;
+use crate::type_rules::ANY_CHAR;
 use chrono_tz::Tz;
 use fabius_value::interval::{self, Interval};
 use fabius_value::{Value, float_text, moment_text};
@@ -103,7 +104,7 @@ pub fn write(value: &Value, sql_type: &SqlType, style: &TextStyle, out: &mut Vec
             out.extend_from_slice(interval::write(interval).as_bytes());
         }
         (Value::List(elements), _) => array(elements, &SqlType::Text, style, out),
-        (Value::Text(v), SqlType::Char(length)) => {
+        (Value::Text(v), SqlType::Char(length)) if *sql_type != ANY_CHAR => {
             out.extend_from_slice(v.as_bytes());
             let missing = (*length as usize).saturating_sub(v.chars().count());
             out.resize(out.len() + missing, b' ');
