@@ -87,6 +87,28 @@ fn what_was_shown_has_to_hold() {
     });
 }
 
+/// Goal: a constraint that only what others have done meanwhile violates is a conflict where that had been asked for,
+/// and the violation that it is where it had not.
+#[test]
+fn a_violation_after_a_change_is_a_conflict() {
+    on_every_engine(|shop| {
+        let (mut asked, mut blind) = (shop.begin(), shop.begin());
+        assert_eq!(asked.ok(ALL, &[]), rows(&[&[1, 10], &[2, 1], &[3, 5]]));
+        for client in [&mut asked, &mut blind] {
+            client.ok(ADD, &[9.into(), "nine".into(), 1.into()]);
+        }
+        shop.run(ADD, &[9.into(), "other".into(), 1.into()]).unwrap();
+        is_conflict(asked.commit());
+        assert_eq!(blind.commit().unwrap_err().state(), SqlState::UNIQUE_VIOLATION);
+        // What it was shown is still so: the violation is its own.
+        let mut asked = shop.begin();
+        asked.ok(READ, &[1.into()]);
+        asked.ok(ADD, &[8.into(), "eight".into(), 1.into()]);
+        shop.run(ADD, &[8.into(), "other eight".into(), 1.into()]).unwrap();
+        assert_eq!(asked.commit().unwrap_err().state(), SqlState::UNIQUE_VIOLATION);
+    });
+}
+
 /// Goal: going back to a savepoint forgets writes, and what was shown.
 #[test]
 fn savepoints_cut_the_list() {

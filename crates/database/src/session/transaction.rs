@@ -216,8 +216,13 @@ impl Transaction {
         }
         let before = self.savepoint();
         let results = self.run_held(statement, arguments, (hold, bytes_max)).await;
-        if results.is_err() {
+        if let Err(error) = &results {
             self.truncate_to(&before);
+            if let Some(at) = self.seq().filter(|_| is_of_constraint(error))
+                && self.has_changed(at)
+            {
+                return Err(self.conflict());
+            }
         }
         results
     }
@@ -388,7 +393,7 @@ impl Transaction {
     ///
     /// # Errors
     /// `40001` if something it was shown has changed: trying the whole transaction again may help. Class 23
-    /// if it would now violate a constraint. Nothing was written then.
+    /// if all that is still so, and it would violate a constraint. Nothing was written then.
     pub async fn commit(mut self, key: Option<&[u8]>) -> Result<Seq> {
         if let Some(error) = self.owner.as_ref().and_then(|owner| owner.wounded()) {
             return Err(error);
@@ -408,8 +413,29 @@ impl Transaction {
         let caller = Caller { owner: self.owner.clone(), is_conventional, ..Caller::of(&self.options) };
         match self.database.run_by(&caller, &program, &arguments, key).await {
             Ok(outcome) => Ok(outcome.seq),
+            Err(error) if is_of_constraint(&error) => {
+                let now = self.database.hold_snapshot()?;
+                Err(if self.has_changed(now.seq()) { self.conflict() } else { error })
+            }
             Err(error) => Err(self.as_conflict(error)),
         }
+    }
+
+    /// Whether something that it was shown is not so at `seq`, at which somebody holds a snapshot: then a constraint
+    /// that is violated there says nothing of it.
+    fn has_changed(&self, seq: Seq) -> bool {
+        let (engine, mut overlay) = (self.database.engine(), Overlay::default());
+        for observation in &self.observations {
+            let procedure = observation.statement.procedure();
+            let again =
+                engine.speculate(seq, procedure, &observation.encoded, &mut overlay, Room::unbounded());
+            match again {
+                Ok(again) if again.results == observation.results => {}
+                Err(error) if is_of_constraint(&error) => return false,
+                _ => return true,
+            }
+        }
+        false
     }
 
     /// Forgets everything it has run.
@@ -423,6 +449,11 @@ impl Transaction {
             && error != fabius_cluster::other_leader();
         if is_conflict && !self.has_given_way() { self.conflict() } else { error }
     }
+}
+
+/// Whether a constraint is violated (class 23).
+fn is_of_constraint(error: &Error) -> bool {
+    error.state().as_str().starts_with("23")
 }
 
 /// A statement that is to be run.
