@@ -8,8 +8,10 @@ import io
 import linecache
 import logging
 import random
+import subprocess
 import threading
 import unittest
+import urllib.request
 import uuid
 from typing import Any, NamedTuple
 
@@ -82,6 +84,13 @@ class Place:
     name: str | None = None
 
 
+class Mine(ValueError):
+    """An exception that is made by code of its own."""
+
+    def __init__(self, n):
+        super().__init__(f"n={n}")
+
+
 #: A function that takes some of an item, if there is enough.
 TAKE = (
     "def f(item: int, n: int) -> int:\n"
@@ -109,7 +118,7 @@ def defined(source, db, name="f", count=[0]):
     }
     names |= {"dataclass": dataclasses.dataclass}
     names |= {name: getattr(datetime, name) for name in ("date", "datetime", "time", "timedelta", "timezone")}
-    names["UUID"] = uuid.UUID
+    names |= {"UUID": uuid.UUID, "Mine": Mine, "subprocess": subprocess, "urllib": urllib}
     exec(compile(source, file, "exec"), names)
     return names[name]
 

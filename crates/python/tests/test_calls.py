@@ -113,9 +113,14 @@ class Calls(unittest.TestCase):
         for call in (self.take, self.take.client):
             key = f"key of {call}"
             before = self.left()
-            for _ in range(3):
+            for number in range(3):
                 with fabius.idempotent(key):
-                    call(3, 1)
+                    if number == 0 or call is self.take:
+                        call(3, 1)
+                        continue
+                    # What it returned is known to nobody.
+                    with self.assertRaises(fabius.AlreadyCommitted):
+                        call(3, 1)
             self.assertEqual(self.left(), before - 1)
             self.assertEqual(self.db.outcome(key), "committed")
         with fabius.idempotent("submitted"):
@@ -130,6 +135,13 @@ class Calls(unittest.TestCase):
                 self.take(3, 1)
         with self.assertRaises(fabius.ProgrammingError), fabius.idempotent(""):
             pass
+
+    def test_a_key_is_of_a_whole_transaction(self):
+        before = self.left()
+        for call in (self.take, self.take.client):
+            with self.db.transaction(), self.assertRaises(fabius.ProgrammingError), fabius.idempotent("part"):
+                call(3, 1)
+        self.assertEqual((self.left(), self.db.outcome("part")), (before, None))
 
     def test_a_key_whose_call_aborted(self):
         for _ in range(2):

@@ -406,6 +406,22 @@ CASES = [
         [(datetime.timedelta(days=422, seconds=14706, milliseconds=700),), (datetime.timedelta(hours=8),)]
         + [(datetime.timedelta(days=417, seconds=14706, milliseconds=700),)],
     ),
+    # A set that has no name.
+    (
+        "def f(xs: list[int], s: str) -> list[int]:\n    ys = [0]\n    ys += {1, 1, len(s)}\n    ys.extend(set(xs))\n"
+        "    ys.extend({x % 2 for x in xs})\n    n = len({x % 3 for x in xs}) * 10 + len({1, 1, len(xs)})\n"
+        "    m = sum({x % 3 for x in xs}) + sum({1, len(xs)}) + sum(set(xs)) + max({x % 5 for x in [*xs, 1]})\n"
+        "    for c in set(s):\n        m += 7 if c == 'a' else 1\n    for i, x in enumerate({x // 2 for x in xs}):\n"
+        "        m += i + x\n    zs = sorted({*xs, 3}) + sorted(ys)\n"
+        "    return [n, m] + zs + [len(set(s)), len({r.cart for r in db.line})]\n",
+        [([], ""), ([1, 4, 4], "aa"), ([0, 5, 10, 3], "ab"), ([-3, 3, -3], "bcb")],
+    ),
+    (
+        "def f(xs: list[int]) -> str:\n    a = {1, 2, 2}\n    b = {2, 3}\n    c = [*{x % 2 for x in xs}]\n"
+        "    n = len(a | b) * 100 + len({*a} & {2, 2}) * 10 + len(c) + len(list(set(xs)))\n"
+        "    return ' '.join({str(x % 1) for x in xs}) + str(n)\n",
+        [([1, 3, 5],), ([2, 4, 1],)],
+    ),
     # Rows by a range of their keys.
     (
         "def f(a: int, b: int) -> int:\n    total = 0\n    for row in db.stock[a:b]:\n        row.qty += 1\n"

@@ -2,7 +2,9 @@
 
 import dataclasses
 import datetime
+import decimal
 import io
+import os
 import pdb
 import random
 import tempfile
@@ -13,6 +15,7 @@ from decimal import Decimal
 import fabius
 
 COUNT = 3
+UTC = datetime.timezone.utc
 BEGIN = datetime.datetime(2024, 2, 28, 22, tzinfo=datetime.timezone.utc)
 
 
@@ -137,6 +140,41 @@ class Replays(unittest.TestCase):
         with db.replay(db.last_seq()) as replay:
             self.assertEqual(replay.run(), given)
             self.assertEqual(replay.arguments["after"], datetime.timedelta(hours=7, microseconds=5))
+
+    def test_what_is_said_in_other_words(self):
+        """Forms that programs have in other words are run as they are written."""
+        db = self.db
+        db.script("create table seen (id int primary key, at timestamp, price numeric)")
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "said")
+
+            @db.transaction
+            def note(id: int, at: datetime.datetime, price: Decimal, *, path: str, more: int = 7) -> str:
+                row = db.seen.insert(id=id, at=at.replace(tzinfo=None))
+                half = price.quantize(Decimal("0.1"), rounding=decimal.ROUND_HALF_UP)
+                row.price = half.quantize(Decimal("1"), decimal.ROUND_DOWN)
+                with open(path, "a") as out:
+                    out.write(f"{id}")
+                    print(more, file=out)
+                back = row.at if row.at is not None else at.replace(tzinfo=None)
+                return f"{half:.2f} {back.replace(tzinfo=UTC)} {at.astimezone(UTC).hour}"
+
+            given = note(1, datetime.datetime(2024, 2, 29, 5, 6, tzinfo=UTC), Decimal("7.25"), path=path)
+            self.assertEqual(given, "7.30 2024-02-29 05:06:00+00:00 5")
+            with db.replay(db.last_seq()) as replay:
+                self.assertEqual((replay.run(), replay.run()), (given, given))
+            with open(path) as file:
+                self.assertEqual(file.read(), "17\n")
+
+    def test_a_call_that_aborted_has_no_place(self):
+        reserve = self.stock()
+        reserve(5, 4)
+        with self.assertRaises(fabius.Aborted):
+            reserve(5, 400)
+        self.assertIsNone(self.db.last_seq())
+        with self.assertRaises(fabius.ProgrammingError) as raised:
+            self.db.replay(self.db.last_seq())
+        self.assertIn("aborted", raised.exception.hint)
 
     def test_a_debugger(self):
         reserve = self.stock()

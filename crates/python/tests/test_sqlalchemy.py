@@ -62,6 +62,17 @@ class Engines(unittest.TestCase):
         self.assertEqual(seen.get_pk_constraint("t")["constrained_columns"], ["id"])
         self.metadata.drop_all(self.engine)
 
+    def test_reflection(self):
+        with self.engine.begin() as connection:
+            connection.execute(sa.text("create table p (id int primary key, a int unique, b text)"))
+            connection.execute(sa.text("create table c (id int primary key, p int references p)"))
+            connection.execute(sa.text("create index p_a_b on p (a, b)"))
+        indexes = {index["name"]: index["column_names"] for index in sa.inspect(self.engine).get_indexes("p")}
+        self.assertEqual(indexes, {"p_a_b": ["a", "b"], "p_a_key": ["a"]})
+        reflected = sa.MetaData()
+        reflected.reflect(self.engine)
+        self.assertEqual([key.target_fullname for key in reflected.tables["c"].foreign_keys], ["p.id"])
+
     def test_objects(self):
         base = orm.declarative_base()
 

@@ -1,5 +1,7 @@
 """Functions that are transactions, and rows by their keys."""
 
+import contextlib
+import threading
 import unittest
 
 import fabius
@@ -172,6 +174,59 @@ class Transactions(unittest.TestCase):
         outcomes = crowd(reserve, 6)
         self.assertEqual((outcomes.count(True), len(outcomes)), (20, 60))
         self.assertEqual(db.execute("select qty from stock where item = 1").scalar(), 0)
+
+    def test_a_constraint_that_only_a_conflict_violates(self):
+        """A number that another took meanwhile is no error of the function: it runs again."""
+        db = self.db
+        db.execute("create table ticket (id int primary key, who int)")
+        plain = defined(
+            "def f(who: int) -> int:\n    last = 0\n    for row in db.ticket:\n        last = row.id\n"
+            "    db.ticket.insert(id=last + 1, who=who)\n    return last + 1\n",
+            db,
+        )
+        clients = [db.transaction(plain, side=side) for side in ("database", "client", "futures")] * 2
+        taken, errors = [], []
+
+        def client(number):
+            for _ in range(10):
+                try:
+                    taken.append(clients[number](number))
+                except fabius.Error as error:
+                    errors.append(error)
+
+        threads = [threading.Thread(target=client, args=(number,)) for number in range(len(clients))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual((sorted(taken), errors), (list(range(1, 61)), []))
+        # One that is there is an error, whoever is alone.
+        db.execute("insert into ticket values (100, 0), (99, 0)")
+        source = "def f() -> None:\n    db.ticket.insert(id=100)\n"
+        with self.assertRaises(fabius.errors.UniqueViolation):
+            db.transaction(side="client")(defined(source, db))()
+
+    def test_rows_end_with_their_transaction(self):
+        db = self.db
+        with db.transaction():
+            row = db.stock[1]
+            rows = iter(db.stock)
+        for use in (lambda: setattr(row, "qty", 3), row.delete, lambda: next(rows)):
+            with self.assertRaises(fabius.ProgrammingError) as raised:
+                use()
+            self.assertIn("has ended", str(raised.exception))
+
+    def test_globals_of_a_function_that_aborts(self):
+        source = (
+            "count = 0\n\n\ndef f(n: int):\n    global count\n    count += n\n    fabius.require(n < 2, 'too many')\n"
+        )
+        for side in ("database", "client", "futures"):
+            plain = defined(source, self.db)
+            function = self.db.transaction(side=side)(plain)
+            for n in (1, 2, 1):
+                with contextlib.suppress(fabius.Aborted):
+                    function(n)
+            self.assertEqual(plain.__globals__["count"], 2, side)
 
     def test_a_conflict_ends_a_block_and_runs_a_function_again(self):
         db = self.db

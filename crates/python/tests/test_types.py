@@ -1,8 +1,11 @@
 """Columns of every type: functions do the same with them as programs and in the client's process."""
 
 import datetime
+import itertools
 import re
 import unittest
+from decimal import Decimal
+from uuid import UUID
 
 import fabius
 from fabius.compilation import CompilationError
@@ -124,6 +127,58 @@ class Types(unittest.TestCase):
                 source = source.replace("row.a", "row.a.replace(tzinfo=timezone.utc)")
             with self.subTest(sql=sql):
                 self.assertIsNone(self.run_all(source, sql, values, [(1,), (2,)]))
+
+    def test_keys(self):
+        """Rows by keys that have another form than their column's: nothing is rounded, cut or taken for another."""
+        cases = {
+            "numeric(6, 2)": (
+                ["1.00", "1.50", "-3"],
+                "Decimal",
+                [Decimal(text) for text in ("1", "1.001", "1.5", "2")],
+            ),
+            "real": (["0.1", "1.5"], "float", [0.1, 1.5, 0.10000000149011612, -1.0]),
+            "char(5)": (["'ab'", "'b c'", "''"], "str", ["ab", "ab  ", "", "b c", "ab\t", "abcdefgh", "ab d"]),
+            "varchar(5)": (["'ab'", "'ab '"], "str", ["ab", "ab ", "ab  ", "a", "abcdefgh"]),
+            "name": (["'ab'", "'b'"], "str", ["ab", "b", "a", "ab "]),
+            "mood": (["'sad'", "'glad'"], "str", ["sad", "glad"]),
+            "date": (["'2024-01-02'", "'1999-01-01'"], "date", [datetime.date(2024, 1, 2), datetime.date(2024, 1, 3)]),
+            "bigint": (["5", "7"], "int", [5, 6, 7, -1]),
+            "uuid": (
+                ["'0ba7b810-9dad-11d1-80b4-00c04fd430c8'"],
+                "UUID",
+                [UUID("0ba7b810-9dad-11d1-80b4-00c04fd430c8")],
+            ),
+        }
+        bodies = [
+            ("return db.k[a].v", "int"),
+            ("row = db.k.get(a)\n    return -1 if row is None else row.v", "int"),
+            ("return [r.v for r in db.k[a:b]] + [r.v for r in db.k[b:]] + [r.v for r in db.k[:a]]", "list[int]"),
+            ("return a in db.k", "bool"),
+            ("return sum(r.v for r in db.k.where(k=a))", "int"),
+            ("db.k[a].v += 7\n    return 0", "int"),
+            ("if b in db.k:\n        del db.k[b]\n    db.k.upsert(k=a, v=8)\n    return 0", "int"),
+        ]
+        for sql, (keys, annotation, values) in cases.items():
+            self.db.execute(f"create table k (k {sql} primary key, v int not null)")
+            for body, result in bodies:
+                source = f"def f(a: {annotation}, b: {annotation}) -> {result}:\n    {body}\n"
+                source = source.replace("return db.k[a].v", "row = db.k[a]\n    return row.v")
+                plain = defined(source, self.db)
+                done = []
+                for side in ("database", "client"):
+                    function = self.db.transaction(side=side)(plain)
+                    for a, b in itertools.product(values, values):
+                        self.db.execute("delete from k")
+                        for number, key in enumerate(keys):
+                            self.db.execute(f"insert into k values ({key}, {number + 1})")
+                        what, has_ended = outcome(lambda: function(a, b), plain)
+                        # What it says of a key depends on how that is written.
+                        what = type(what.result[0]).__name__ if has_ended else what.result
+                        left = list(self.db.execute("select k, v from k order by k"))
+                        done.append(((a, b), what, left))
+                count = len(done) // 2
+                self.assertEqual(done[:count], done[count:], f"{sql}\n{source}")
+            self.db.execute("drop table k")
 
     def test_parts_of_a_time(self):
         source = (

@@ -35,7 +35,7 @@ from .errors import (
     Warning,
 )
 from .futures import Unread
-from .keys import idempotent
+from .keys import AlreadyCommitted, idempotent
 from .tables import RowNotFound
 from .transactions import Side
 from .values import Json
@@ -55,6 +55,7 @@ __all__ = [
     "Unread",
     "require",
     "Aborted",
+    "AlreadyCommitted",
     "RowNotFound",
     "Warning",
     "Error",

@@ -307,6 +307,8 @@ class Database:
         """Calls a program, as a part of the transaction that this thread is in, or else as one of its own."""
         values = program.arguments(args, kwargs)
         run = transactions.current(self)
+        if run is not None:
+            keys.refuse_part()
         if run is not None or not keys.is_free():
             try:
                 with run.part() if run is not None else nullcontext():
@@ -385,7 +387,8 @@ class Database:
                         self._idle.append(connection)
 
     def last_seq(self) -> int | None:
-        """The place in the order of this thread's last call of a function; ``None`` before the first."""
+        """The place in the order of this thread's last call of a function; ``None`` before the first, and if it aborted:
+        then it has none."""
         session = getattr(self._own, "session", None)
         if session is None:
             return None

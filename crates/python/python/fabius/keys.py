@@ -8,7 +8,15 @@ from contextvars import ContextVar
 
 from .errors import ProgrammingError
 
-__all__ = ["Key", "idempotent", "take"]
+__all__ = ["AlreadyCommitted", "Key", "idempotent", "take"]
+
+
+class AlreadyCommitted(ProgrammingError):
+    """The transaction of a key has committed before; what it returned in the client's process is not kept."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"the transaction with the key {key!r} has committed")
+        self.hint = "it has happened, once: what it returned is only kept of functions that run in the database"
 
 
 class Key:
@@ -44,8 +52,9 @@ def idempotent(key: str) -> Iterator[None]:
     'committed'
     >>> db.close()
 
-    A key is of one transaction: a second one in the block raises ``ProgrammingError``. A function that runs in the
-    client's process (``fabius.side``) does its work again under a key that is known, and what it wrote is dropped.
+    A key is of one transaction: a second one in the block raises ``ProgrammingError``. What a function that runs in the
+    client's process (``fabius.side``) returned is not kept: under a key that has committed it raises
+    ``AlreadyCommitted``.
     """
     if not key:
         raise ProgrammingError("a key has at least one character")
@@ -68,6 +77,13 @@ def take() -> str | None:
         raise ProgrammingError(f"the key {key.text!r} is of one transaction, and another began in its block")
     key.is_taken = True
     return key.text
+
+
+def refuse_part() -> None:
+    """Raises ``ProgrammingError`` where a key was given to a part of a transaction."""
+    key = _current.get()
+    if key is not None and not key.is_taken:
+        raise ProgrammingError(f"the key {key.text!r} is of a part of a transaction: begin its block around the whole")
 
 
 def give_back() -> None:

@@ -7,7 +7,10 @@ gone through as often as one likes, while the database goes on.
 from __future__ import annotations
 
 import ast
+import copy
 import datetime
+import inspect
+import io
 import pdb
 from collections.abc import Callable, Sequence
 from decimal import Decimal
@@ -40,6 +43,10 @@ class Replay:
     def __init__(self, database: Database, seq: int) -> None:
         from .database import Database
 
+        if not isinstance(seq, int):
+            error = ProgrammingError(f"{seq!r} is no place in the log")
+            error.hint = "a call that aborted has none: go through it by .client(...)"
+            raise error
         native = database._native
         if isinstance(native, Server):
             error = NotSupportedError("the log is the server's: this process cannot replay it")
@@ -69,7 +76,7 @@ class Replay:
 
     def run(self) -> Any:
         """Runs the function again: what it returns, or raises."""
-        return self._again(lambda function, *arguments: function(*arguments))
+        return self._again(lambda function, *arguments, **named: function(*arguments, **named))
 
     def debug(self, debugger: pdb.Pdb | None = None) -> Any:
         """Runs the function again in a debugger, from its first line on."""
@@ -87,7 +94,8 @@ class Replay:
             connection.execute("begin")
             try:
                 with transactions.entered(self._database, transactions.Run(self._before, connection)):
-                    return call(made, *self._values[:count])
+                    arguments, named = _arguments(program, self._values[:count])
+                    return call(made, *arguments, **named)
             finally:
                 connection.rollback()
 
@@ -154,6 +162,10 @@ class Replay:
         return f"<Replay of call {self.seq}: {name}({arguments}) at {self.time:%Y-%m-%d %H:%M:%S.%f}>"
 
 
+#: The name of what opens a file of which nothing is kept.
+_UNKEPT = "a file of which nothing is kept"
+
+
 class _Captured(Captures):
     """Puts in a function what it captured in the places where it did; all else stays as it is written."""
 
@@ -184,7 +196,25 @@ class _Captured(Captures):
         return super().visit_Call(node)
 
     def _quantized(self, node: ast.Call, function: ast.Attribute) -> ast.expr:
-        return self.generic_visit(node)  # type: ignore[return-value]
+        # To which digits and how it is rounded are literals.
+        function.value = self.visit(function.value)
+        return node
+
+    def _zoned(self, node: ast.Call) -> ast.expr | None:
+        if super()._zoned(copy.deepcopy(node)) is None:
+            return None
+        assert isinstance(node.func, ast.Attribute)
+        node.func.value = self.visit(node.func.value)
+        return node
+
+    def visit_With(self, node: ast.With) -> ast.stmt:
+        # Nothing is kept of what comes to be in files.
+        for item in node.items:
+            if isinstance(item.context_expr, ast.Call):
+                path, *_ = item.context_expr.args or [at(ast.Constant(""), node)]
+                item.context_expr = at(ast.Call(at(ast.Name(_UNKEPT, ast.Load()), node), [self.visit(path)], []), node)
+        node.body = self.block(node.body)
+        return node
 
     def _named_table(self, node: ast.Call) -> ast.expr | None:
         return None
@@ -192,6 +222,17 @@ class _Captured(Captures):
     def _called(self, node: ast.Call, program: Any) -> ast.expr:
         called: Any = super()._called(node, program)
         return at(ast.Call(at(ast.Name(program.name, ast.Load()), node), called.args, []), node)
+
+
+def _arguments(program: Compiled, values: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The values of a function's parameters as it takes them: by their places, or by their names alone."""
+    arguments, named = [], {}
+    for parameter, value in zip(program.signature.parameters.values(), values):
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+            named[parameter.name] = value
+        else:
+            arguments.append(value)
+    return arguments, named
 
 
 def _made_again(program: Compiled, database: Database, captured: Sequence[Any]) -> Callable[..., Any]:
@@ -208,6 +249,7 @@ def _made_again(program: Compiled, database: Database, captured: Sequence[Any]) 
     ast.increment_lineno(tree, source.line - 1)
     names = names_outside(function)
     names.update(zip((capture.name for capture in program.captures), captured))
+    names[_UNKEPT] = lambda path: io.StringIO()
     for callee in captures.called.values():
         names[callee.name] = _called_again(callee, database)
     exec(compile(ast.Module([tree], []), source.file, "exec"), names)
@@ -222,11 +264,12 @@ def _called_again(program: Compiled, database: Database) -> Callable[..., Any]:
     def call(*values: Any) -> Any:
         run = transactions.current(database)
         made = _made_again(program, database, values[count:])
+        arguments, named = _arguments(program, values[:count])
         if run is None:
-            return made(*values[:count])
+            return made(*arguments, **named)
         # A transaction that another calls is a part of that.
         with run.part():
-            return made(*values[:count])
+            return made(*arguments, **named)
 
     return call
 

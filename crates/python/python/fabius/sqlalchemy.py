@@ -15,6 +15,7 @@ from sqlalchemy import URL, pool
 from sqlalchemy import types as sqltypes
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql.base import PGDialect
+from sqlalchemy.dialects.postgresql.pg_catalog import INT2VECTOR, OIDVECTOR
 
 from . import _fabius, dbapi
 
@@ -60,6 +61,25 @@ class _Session(dbapi.Connection):
                 self._opened.native.close()
 
 
+def _numbers(text: str | None) -> list[int] | None:
+    """A vector of the catalog, which is given as its text."""
+    return None if text is None else [int(number) for number in text.split()]
+
+
+class _Int2Vector(INT2VECTOR):
+    cache_ok = True
+
+    def result_processor(self, dialect: Any, coltype: Any) -> Any:
+        return _numbers
+
+
+class _OidVector(OIDVECTOR):
+    cache_ok = True
+
+    def result_processor(self, dialect: Any, coltype: Any) -> Any:
+        return _numbers
+
+
 class FabiusDialect(PGDialect):
     """PostgreSQL's SQL, over DB-API 2.0 without a server."""
 
@@ -69,7 +89,13 @@ class FabiusDialect(PGDialect):
     supports_statement_cache = True
     supports_native_uuid = True
     supports_sane_multi_rowcount = True
-    colspecs = {**PGDialect.colspecs, sqltypes.JSON: _Json, JSONB: _JsonB}
+    colspecs = {
+        **PGDialect.colspecs,
+        sqltypes.JSON: _Json,
+        JSONB: _JsonB,
+        INT2VECTOR: _Int2Vector,
+        OIDVECTOR: _OidVector,
+    }
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)

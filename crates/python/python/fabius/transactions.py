@@ -20,7 +20,13 @@ from . import compilation, dbapi, futures, keys
 from .aborts import Aborted, require
 from .again import Globals
 from .compilation import Compiled
-from .errors import DataError, NotSupportedError, OperationalError, ProgrammingError, lookup
+from .errors import (
+    DataError,
+    NotSupportedError,
+    OperationalError,
+    ProgrammingError,
+    lookup,
+)
 from .explanation import Drawing, explanation
 from .parameters import Parameters, numbered
 from .tables import Shape, Table, quoted
@@ -32,6 +38,8 @@ __all__ = ["Aborted", "OutsideTransaction", "Run", "Side", "Transaction", "curre
 
 #: Where a function runs.
 Side = Literal["database", "client", "futures"]
+
+_SIDES = ("client", "database", "futures")
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -55,6 +63,8 @@ class Run:
         self.pending: futures.Pending | None = None
         #: Whether the function that is under way runs over futures.
         self.over_futures = False
+        #: Whether its transaction has ended: its session may be another's.
+        self.is_over = False
 
     def execute(self, text: str, parameters: Parameters | None = None) -> Result:
         """Runs a statement in the transaction."""
@@ -66,6 +76,8 @@ class Run:
         """Runs a statement that changes nothing that futures mean, or of which they know."""
         from .database import _result
 
+        if self.is_over:
+            raise OutsideTransaction("the transaction has ended: take the row again in another")
         return _result(self._connection, text, parameters)
 
     @property
@@ -131,11 +143,14 @@ def running(database: Database) -> Iterator[Run]:
         try:
             run.execute("begin")
             if key is not None:
+                if run.execute("select fabius.outcome(%s)", (key,)).scalar() == "committed":
+                    raise keys.AlreadyCommitted(key)
                 run.execute("select set_config('fabius.idempotency_key', %s, true)", (key,))
             with entered(database, run):
                 yield run
             connection.commit()
         finally:
+            run.is_over = True
             if not connection.closed:
                 connection.rollback()
 
@@ -144,7 +159,7 @@ class Transaction(Generic[P, R]):
     """A function that is a transaction: see :meth:`fabius.Database.transaction`."""
 
     def __init__(self, database: Database, function: Callable[P, R], side: Side | None) -> None:
-        if side not in (None, "client", "database", "futures"):
+        if side is not None and side not in _SIDES:
             raise ProgrammingError(
                 f"a function runs in the 'database', the 'client' or over 'futures', not in {side!r}"
             )
@@ -167,7 +182,10 @@ class Transaction(Generic[P, R]):
         return self._where() != "database"
 
     def _where(self) -> Side:
-        return cast(Side, self._side or sys.modules["fabius"].side)
+        side = self._side or sys.modules["fabius"].side
+        if side not in _SIDES:
+            raise ProgrammingError(f"fabius.side is 'database', 'client' or 'futures', not {side!r}")
+        return cast(Side, side)
 
     @property
     def database(self) -> Database:
@@ -231,12 +249,10 @@ class Transaction(Generic[P, R]):
 
         A function that gives a future to something that wants a value (``", ".join(...)``) runs again over values.
         """
-        begin = Globals(self._function)
         try:
             return self._here(True, args, kwargs)
         except TypeError as error:
             refused = error
-        begin.restore()
         if current(self._database) is None:
             keys.give_back()
         result = self._here(False, args, kwargs)
@@ -250,17 +266,23 @@ class Transaction(Generic[P, R]):
     def _here(self, over_futures: bool, args: Any, kwargs: Any) -> R:
         run = current(self._database)
         if run is not None:
+            keys.refuse_part()
             # A transaction that another calls is a part of that.
             with run.part():
                 return self._run(run, over_futures, args, kwargs)
         begin = Globals(self._function)
+        locks = False
         for number in range(_RUNS_MAX):
+            locks |= number >= _RUNS_OPTIMISTIC
             try:
-                return self._once(number >= _RUNS_OPTIMISTIC, over_futures, args, kwargs)
+                return self._once(locks, over_futures, args, kwargs)
             except lookup("40001") as conflict:
                 last = conflict
+            except BaseException:
                 begin.restore()
-                keys.give_back()
+                raise
+            begin.restore()
+            keys.give_back()
         last.hint = f"{self._function.__qualname__} ran {_RUNS_MAX} times, and what it read had changed each time"
         raise last
 

@@ -100,7 +100,7 @@ fn declarations(lowering: &Lowering<'_>, given: &BTreeSet<String>, span: Span) -
         own.map(|(name, class)| (variable(name), class.sql_type())).collect();
     for (name, row) in &lowering.rows {
         for (at, column) in row.key().iter().enumerate() {
-            all.push((key_variable(name, at), row.sql_type(column)));
+            all.push((key_variable(name, at), row.key_type(column)));
         }
         all.extend(row.wanted.iter().map(|column| (column_variable(name, column), row.sql_type(column))));
         if row.is_optional {

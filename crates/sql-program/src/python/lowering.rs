@@ -4,6 +4,7 @@ use super::value::{Class, Refusal};
 use fabius_program::syntax::diagnostic::{Source, Span};
 use fabius_sql_meaning::catalog::{Catalog, Table};
 use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_meaning::type_rules;
 use fabius_sql_syntax::plpgsql::tree::{Expression as Written, Path, Statement as Done};
 use fabius_sql_syntax::python::reading::refused;
 use fabius_sql_syntax::python::tree::Function;
@@ -49,6 +50,17 @@ pub type Fields = BTreeMap<String, (SqlType, bool)>;
 impl Row {
     pub fn key(&self) -> &[String] {
         self.table.primary_key.as_ref().map(|key| key.columns.as_slice()).unwrap_or_default()
+    }
+
+    /// The type of the variable that has a column of the key: what is asked for is not rounded or cut.
+    pub fn key_type(&self, column: &str) -> SqlType {
+        match self.sql_type(column) {
+            SqlType::Numeric(_) => SqlType::Numeric(None),
+            SqlType::Real => SqlType::Double,
+            SqlType::VarChar(_) => SqlType::VarChar(None),
+            SqlType::Char(_) => type_rules::ANY_CHAR,
+            other => other,
+        }
     }
 
     pub fn sql_type(&self, column: &str) -> SqlType {

@@ -255,18 +255,18 @@ impl Lowering<'_> {
             };
             let raw = statement::column(table, name);
             let value = self.value(value)?;
-            let is_label = matches!(column.sql_type.of_values(), SqlType::Enumeration(_));
-            let one = if is_label
-                && comparison == Comparison::Equal
-                && value.class == Class::Text
-                && !value.is_nullable
-            {
-                // As SQL has it, so that an index finds it.
-                part::binary(
-                    raw,
-                    ast::BinaryOperator::Eq,
-                    value::given(value.tree, &value.class, &column.sql_type)?,
-                )
+            // Texts are compared as SQL compares them, in the order in which the rows are.
+            let of_sql = matches!(
+                column.sql_type.of_values(),
+                SqlType::Enumeration(_) | SqlType::Char(_) | SqlType::Name
+            );
+            let one = if of_sql && value.class == Class::Text {
+                let tree = value::given(value.tree.clone(), &value.class, &column.sql_type)?;
+                let own = Value::of(raw, Class::Text, span);
+                self.accepted(
+                    value.span,
+                    value::compared(&own, comparison, &Value { tree, ..value.clone() }),
+                )?
             } else {
                 let own = value::taken(raw, &column.sql_type, span)?;
                 self.accepted(value.span, value::compared(&own, comparison, &value))?

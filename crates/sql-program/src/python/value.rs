@@ -200,6 +200,8 @@ pub fn given(tree: Expr, class: &Class, wanted: &SqlType) -> Result<Expr> {
     let wanted = wanted.of_values();
     match (class, &wanted) {
         (Class::Span, SqlType::Interval) => Ok(as_interval(tree)),
+        // Blanks at its end do not count, and it is not cut.
+        (Class::Text, SqlType::Char(_)) => cast(tree, &type_rules::ANY_CHAR),
         (Class::Text, SqlType::Enumeration(_)) | (Class::List(_), _) => cast(tree, &wanted),
         _ => Ok(tree),
     }

@@ -88,9 +88,10 @@ impl Connection {
         let options = self.options();
         let outcomes = self.database.database().run_each(&options, statement, &arguments).await;
         let answers = outcomes.into_iter().map(|outcome| {
+            // What has aborted has no place in the log.
+            self.session.last_seq = outcome.as_ref().ok().map(|outcome| outcome.seq);
             let outcome =
                 outcome.map_err(|error| Connection::explained(error, (lowered, statement), catalog))?;
-            self.session.last_seq = Some(outcome.seq);
             self.execution.has_committed = true;
             let mut results = outcome.results;
             lowered.take_doubtful(&mut results);

@@ -14,12 +14,14 @@ import decimal
 import inspect
 import logging
 import random
+import sysconfig
 import time
 import types
 import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..errors import Error
 from .handlers import refuse_uncatchable, refuse_values
 from .kernel import BETWEEN, LOGGED, PRINTED, WRITTEN, Called, Said
 from .kinds import Kind
@@ -243,6 +245,10 @@ class Captures(ast.NodeTransformer):
             found, kind = self._meant(raised, beyond=True)
             if found and isinstance(kind, type) and issubclass(kind, BaseException):
                 name = f"{kind.__module__}.{kind.__qualname__}"
+                if any(isinstance(getattr(kind, own), types.FunctionType) for own in ("__init__", "__str__")):
+                    if not issubclass(kind, Error):
+                        what = f"a {kind.__name__}, which is made by code of its own"
+                        raise Refused(node, what, "use an exception whose text is its argument")
                 self._know_exceptions({name: kind}, node)
                 node.kind = name  # type: ignore[attr-defined]
             else:
@@ -383,6 +389,8 @@ class Captures(ast.NodeTransformer):
             return self._span(node)
         fresh = next((kind for function, kind in _FRESH.items() if called == function), None)
         if fresh is not None:
+            if called == datetime.datetime.now and not node.args and not node.keywords:
+                raise Refused(node, "a moment without a time zone", "write datetime.now(timezone.utc)")
             return self._freshly(node, fresh)
         if any(called == function for function in _PURE):
             if self._is_closed(node):
@@ -404,7 +412,15 @@ class Captures(ast.NodeTransformer):
             raise Refused(node, "a call of this", f"give what is called {node.func.id} another name")
         if self._ours(node.func) or not _is_function(called):
             return self.generic_visit(node)  # type: ignore[return-value]
-        return self._called(node, self._program_of(called))
+        if _is_of_library(called):
+            name = f"{called.__module__}.{called.__qualname__}"
+            instead = 'call it before, and pass what it gives as an argument; or side="client"'
+            raise Refused(node, f"a call of {name}, which is no function of your own", instead)
+        try:
+            program = self._program_of(called)
+        except Refused as refused:
+            raise Refused(node, refused.what, refused.instead) from None
+        return self._called(node, program)
 
     def _quantized(self, node: ast.Call, function: ast.Attribute) -> ast.expr:
         """``x.quantize(Decimal("0.01"))``, by its digits behind the point and how it rounds."""
@@ -589,6 +605,15 @@ def _is_logging(called: Any) -> bool:
     name = getattr(called, "__name__", "")
     owner = getattr(called, "__self__", None)
     return name in _LEVELS and (isinstance(owner, logging.Logger) or called is getattr(logging, name, None))
+
+
+#: Where the functions are that come with Python, or were installed.
+_LIBRARIES = tuple({path for name, path in sysconfig.get_paths().items() if name.endswith("lib") or name == "stdlib"})
+
+
+def _is_of_library(called: Any) -> bool:
+    """Whether it is a function of no program of the user's own."""
+    return isinstance(called, types.FunctionType) and called.__code__.co_filename.startswith(_LIBRARIES)
 
 
 def _is_function(called: Any) -> bool:

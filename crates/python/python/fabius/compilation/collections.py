@@ -64,6 +64,10 @@ class Collections:
         """A call with its arguments in fewer words."""
         raise NotImplementedError
 
+    def add_characters(self, text: ast.expr, grown: Body, out: Statements) -> None:
+        """Adds the characters of a text to a list or set."""
+        raise NotImplementedError
+
     def rows_of(self, over: ast.expr, out: Statements) -> ast.expr:
         """Rows of the database in fewer words."""
         raise NotImplementedError
@@ -118,7 +122,8 @@ class Collections:
             return keys if node.func.attr == "keys" else values  # type: ignore[attr-defined]
         if isinstance(node, ast.Attribute) and is_of_database(node):
             raise Refused(node, "rows as a collection", "loop over them, or let a statement of SQL sort and count them")
-        if isinstance(node, ast.BinOp) and self.shapes.of(node) == SET:
+        if self.shapes.of(node) == SET:
+            # No element is in it twice.
             return self.collection(node, out)
         if isinstance(node, Called):
             given = self.value(node, out)
@@ -170,13 +175,17 @@ class Collections:
         def grown(value: ast.expr) -> Statements:
             return self.grown(name, shape, value, node)
 
-        if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+        if shape == LIST and self.shapes.of(node) == SET:
+            self.each(load(self.list_of(node, out), node), grown, node, out)
+        elif isinstance(node, (ast.List, ast.Tuple, ast.Set)):
             for part in node.elts:
                 if isinstance(part, ast.Starred):
                     self.each(part.value, grown, part, out)
                 else:
                     out.extend(grown(self.value(part, out)))
-        elif isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
+        elif isinstance(node, ast.SetComp):
+            self._generated(node.generators, node.elt, grown, node, out)
+        elif isinstance(node, (ast.ListComp, ast.GeneratorExp)):
             self.each(node, grown, node, out)
         elif isinstance(node, ast.BinOp):
             self._add_both(name, shape, node, out)
@@ -189,19 +198,11 @@ class Collections:
         elif isinstance(node, ast.Name):
             if self.shapes.of(node) == ONE:
                 # Elements of what is no collection are characters.
-                self._add_characters(node, grown, out)
+                self.add_characters(node, grown, out)
             else:
                 self.each(node, grown, node, out)
         else:
-            self._add_characters(self.named(self.value(node, out), out), grown, out)
-
-    def _add_characters(self, text: ast.expr, grown: Body, out: Statements) -> None:
-        number = self.shapes.new("place")
-        behind = at(ast.BinOp(load(number, text), ast.Add(), constant(1, text)), text)
-        part = at(ast.Attribute(text, "[:]", ast.Load()), text)
-        one = at(ast.Call(part, [load(number, text), behind], []), text)
-        numbers = call("range", [call("len", [text], text)], text)
-        out.append(loop(stored(number, text), numbers, grown(one), text))
+            self.add_characters(self.named(self.value(node, out), out), grown, out)
 
     def _add_called(self, name: str, shape: str, node: ast.Call, out: Statements) -> None:
         function = node.func
@@ -456,7 +457,7 @@ class Collections:
 
     def each(self, over: ast.expr, body: Body, place: ast.AST, out: Statements) -> None:
         """Does something with each element of something, without a list of them where that can be."""
-        if isinstance(over, (ast.GeneratorExp, ast.ListComp, ast.SetComp)):
+        if isinstance(over, (ast.GeneratorExp, ast.ListComp)):
             self._generated(over.generators, over.elt, body, place, out)
             return
         seen: list[ast.expr] = []

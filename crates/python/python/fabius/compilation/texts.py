@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from .collections import Collections
+from .collections import Body, Collections
 from .kernel import Raised
 from .moments import parts_of_moment
 from .names import LIST, ONE, Statements, at, attribute, call, compare, constant, load, loop, store, stored, when
@@ -97,6 +97,15 @@ class Texts(Collections):
         ]
         out.append(loop(stored(number, place), call("range", [call("len", [text], place)], place), body, place))
         out.append(ended())
+
+    def add_characters(self, text: ast.expr, grown: Body, out: Statements) -> None:
+        """Adds the characters of a text to a list or set."""
+        number = self.shapes.new("place")
+        behind = at(ast.BinOp(load(number, text), ast.Add(), constant(1, text)), text)
+        part = at(ast.Attribute(text, "[:]", ast.Load()), text)
+        one = at(ast.Call(part, [load(number, text), behind], []), text)
+        numbers = call("range", [call("len", [text], text)], text)
+        out.append(loop(stored(number, text), numbers, grown(one), text))
 
     def parted(self, node: ast.Call, out: Statements) -> list[ast.expr]:
         """The three parts of ``text.partition(separator)`` and ``text.rpartition(separator)``."""
