@@ -62,6 +62,15 @@ class Engines(unittest.TestCase):
         self.assertEqual(seen.get_pk_constraint("t")["constrained_columns"], ["id"])
         self.metadata.drop_all(self.engine)
 
+    def test_memory(self):
+        for url in ("fabius://", "fabius:///:memory:"):
+            engine = sa.create_engine(url)
+            with engine.connect() as connection:
+                self.assertEqual(connection.execute(sa.text("select 1")).scalar(), 1)
+            engine.dispose()
+        fabius.open(":memory:").close()
+        self.assertFalse(os.path.exists(":memory:"))
+
     def test_reflection(self):
         with self.engine.begin() as connection:
             connection.execute(sa.text("create table p (id int primary key, a int unique, b text)"))

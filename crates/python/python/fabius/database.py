@@ -50,12 +50,15 @@ def open(  # noqa: A001 (as one opens a file)
     workers: int | None = None,
     history: float | None = None,
 ) -> Database:
-    """Opens the database of a directory, which is begun there if there is none; without one, a database in memory.
+    """Opens the database of a directory, which is begun there if there is none; without one, or of ``:memory:``, one in
+    memory.
 
     ``engine`` is one of ``lazy`` (the default), ``2pl``, ``occ``, ``split``, ``locking``, ``graph``, ``partitioned``
     and ``dora``; ``durability`` is ``fsync`` (a commit is on the disk before it is answered; the default) or ``none``.
     ``workers`` are threads for deferred work, and ``history`` is for how many seconds the past can be read.
     """
+    if path == ":memory:":
+        path = None
     return Database(_fabius.Database.open(path, engine=engine, durability=durability, workers=workers, history=history))
 
 

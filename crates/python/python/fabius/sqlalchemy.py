@@ -117,7 +117,8 @@ class FabiusDialect(PGDialect):
             raise dbapi.InterfaceError(
                 f"{url} has unknown options {', '.join(unknown)}: there are {', '.join(_OPTIONS)}"
             )
-        return [], {"path": url.database or None, "user": url.username or "fabius", **options}
+        path = None if url.database == ":memory:" else url.database or None
+        return [], {"path": path, "user": url.username or "fabius", **options}
 
     def connect(self, *cargs: Any, **cparams: Any) -> Any:
         path, user = cparams.pop("path"), cparams.pop("user")
