@@ -183,7 +183,7 @@ fn threads_load_what_one_loads() {
         database.checkpoint().unwrap();
         dump(&database)
     };
-    let disk = RealDisk::create(&path.join("checkpoints")).unwrap();
+    let disk = RealDisk::create(path.join("checkpoints")).unwrap();
     let found = list(&disk).unwrap().remove(0);
     let id = CheckpointReader::open(&disk, &found, None).unwrap().header().database_id;
     for threads in [1, 2, 8] {

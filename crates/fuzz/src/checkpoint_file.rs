@@ -45,7 +45,7 @@ fn check(disk: &SimulatedDisk, found: &Found) {
     if let Err(error) = read_definitions(disk, found) {
         refused(&error, found);
     }
-    match read(disk, found, DATABASE) {
+    match read(disk, found, DATABASE, 1) {
         Ok(state) => {
             let inspection = inspected.expect("what is loaded is whole");
             assert_eq!(inspection.header.database_id, DATABASE.0);

@@ -318,6 +318,9 @@ class Database:
                     result = (run or self).execute(numbered(program.statement), values)
             except Error as error:
                 raise program.raised(error) from None
+            except TypeError:
+                # The database knows what the key's transaction has given, which has other columns.
+                raise ProgrammingError("the key is that of another function") from None
             return program.answered((tuple(result.one()), [("NOTICE", *said) for said in result.said]))
         session = getattr(self._own, "session", None)
         if session is None or session.is_closed:

@@ -218,7 +218,7 @@ impl Binder<'_> {
         }
         let word = self.named(bound, "label")?;
         let is_equal = fabius_program::ir::BinaryOperator::Equal;
-        let unknown = tree::call("unknown_label", vec![tree::text(&of.shown()), word.expression.clone()]);
+        let unknown = tree::call("unknown_label", vec![tree::text(of.shown()), word.expression.clone()]);
         let number = of.labels.iter().rfold(unknown, |others, label| {
             let is_it = tree::binary(is_equal, word.expression.clone(), tree::text(&label.name));
             tree::choice(is_it, tree::cast(tree::integer(label.number.into()), DataType::BigInt), others)

@@ -253,7 +253,7 @@ impl Reader<'_> {
                     };
                     let (upper, lower) = (bound(), bound());
                     let range = KeyRange { prefix: arguments, lower, upper };
-                    StatementKind::Rows(variable, *table, Selection::Range(range), body)
+                    StatementKind::Rows(variable, *table, Selection::Range(Box::new(range)), body)
                 }
                 _ => return Err(over_this(self)),
             },

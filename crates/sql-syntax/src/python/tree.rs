@@ -162,7 +162,7 @@ pub enum Selection {
     /// `db.table.where(column=value)`; all, if nothing is given.
     Equal(Vec<(String, Expression)>),
     /// `db.table[first, lower:upper]`: those whose key begins with values, and goes on within bounds.
-    Range(KeyRange),
+    Range(Box<KeyRange>),
 }
 
 /// Keys that begin alike.
