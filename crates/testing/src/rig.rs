@@ -129,7 +129,7 @@ impl Rig {
 
     fn state(&self, written: &Written) -> State {
         let found = Found { name: written.name.clone(), seq: written.seq };
-        let state = checkpoint::read(&*self.checkpoints(), &found, DATABASE, 2);
+        let state = checkpoint::read(&*self.checkpoints(), &found, DATABASE, 1);
         state.unwrap_or_else(|error| panic!("{error}"))
     }
 

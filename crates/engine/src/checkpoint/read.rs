@@ -17,6 +17,9 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread::{self, ScopedJoinHandle};
 
+/// The size from which a checkpoint is worth several threads: some blocks for each.
+const SHARED_BYTES: u64 = 1 << 20;
+
 /// Reads a checkpoint in `disk` by so many threads (LADS, section 4.2.4): they take blocks in turn, and put rows into
 /// tables side by side.
 ///
@@ -37,6 +40,7 @@ pub fn read(
         keys: Keys::default(),
         tables: Vec::new(),
     };
+    let threads = if reader.bytes() < SHARED_BYTES { 1 } else { threads };
     let reading = Mutex::new(Reading { reader, loading, is_over: false });
     let met = thread::scope(|scope| {
         let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(|| take_blocks(&reading))).collect();

@@ -94,6 +94,11 @@ impl<'d> CheckpointReader<'d> {
         &self.header
     }
 
+    /// The checkpoint's size in the file.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// What has been read so far.
     pub fn counts(&self) -> Counts {
         self.counts

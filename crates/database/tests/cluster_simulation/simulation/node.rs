@@ -199,7 +199,7 @@ impl Life {
 /// The newest checkpoint that is whole.
 fn newest(checkpoints: &dyn Disk) -> Result<Option<State>> {
     for found in checkpoint_files::list(checkpoints)? {
-        match checkpoint::read(checkpoints, &found, DATABASE, 2) {
+        match checkpoint::read(checkpoints, &found, DATABASE, 1) {
             Ok(state) => return Ok(Some(state)),
             Err(error) if error.state() == SqlState::DATA_CORRUPTED => {}
             Err(error) => return Err(error),
