@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import datetime
 import decimal
+import enum
 import io
 import linecache
 import logging
@@ -84,6 +85,13 @@ class Place:
     name: str | None = None
 
 
+class Size(enum.IntEnum):
+    """Numbers with names."""
+
+    SMALL = 1
+    LARGE = 7
+
+
 class Mine(ValueError):
     """An exception that is made by code of its own."""
 
@@ -119,6 +127,7 @@ def defined(source, db, name="f", count=[0]):
     names |= {"dataclass": dataclasses.dataclass}
     names |= {name: getattr(datetime, name) for name in ("date", "datetime", "time", "timedelta", "timezone")}
     names |= {"UUID": uuid.UUID, "Mine": Mine, "subprocess": subprocess, "urllib": urllib}
+    names |= {"SIZES": {"a": 1}, "NOTHING": None, "Size": Size}
     exec(compile(source, file, "exec"), names)
     return names[name]
 

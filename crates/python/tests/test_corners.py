@@ -406,6 +406,13 @@ CASES = [
         [(datetime.timedelta(days=422, seconds=14706, milliseconds=700),), (datetime.timedelta(hours=8),)]
         + [(datetime.timedelta(days=417, seconds=14706, milliseconds=700),)],
     ),
+    # Numbers with names; exceptions that come from others.
+    (
+        "def f(a: int) -> int:\n    try:\n        if a > Size.SMALL.value:\n            raise ValueError(f'{a}')\n"
+        "        return Size.LARGE.value * 2 + sum(x == Size.SMALL.value for x in [a, 7])\n    except ValueError as error:\n"
+        "        raise AssertionError('no such size') from error\n",
+        [(0,), (1,), (2,)],
+    ),
     # A set that has no name.
     (
         "def f(xs: list[int], s: str) -> list[int]:\n    ys = [0]\n    ys += {1, 1, len(s)}\n    ys.extend(set(xs))\n"

@@ -393,8 +393,8 @@ class Database:
                         self._idle.append(connection)
 
     def last_seq(self) -> int | None:
-        """The place in the order of this thread's last call of a function; ``None`` before the first, and if it aborted:
-        then it has none."""
+        """The place in the order of this thread's last call of a function; ``None`` before the first, and if it
+        aborted: then it has none."""
         session = getattr(self._own, "session", None)
         if session is None:
             return None

@@ -11,6 +11,7 @@ import ast
 import builtins
 import datetime
 import decimal
+import enum
 import inspect
 import logging
 import random
@@ -230,6 +231,9 @@ class Captures(ast.NodeTransformer):
             raise Refused(node, f"{node.id}, an int of more than 64 bits", "use Decimal")
         if found and type(value) in SCALARS:
             return self._captured(node, type(value))
+        if found and isinstance(value, (dict, list, tuple, set, type(None))):
+            what = f"{node.id}, a {type(value).__name__} from outside the function"
+            raise Refused(node, what, "write it in the function, or pass what is needed of it as an argument")
         return self._ours(node) or node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
@@ -237,10 +241,14 @@ class Captures(ast.NodeTransformer):
             found, value = self._meant(node)
             if found and type(value) in SCALARS:
                 return self._captured(node, type(value))
+            if found and isinstance(value, enum.Enum):
+                raise Refused(node, "a member of an enumeration", f"write {ast.unparse(node)}.value")
         return self._ours(node) or self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_Raise(self, node: ast.Raise) -> ast.stmt:
         raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        # What it comes from is not kept.
+        node.cause = None
         if raised is not None:
             found, kind = self._meant(raised, beyond=True)
             if found and isinstance(kind, type) and issubclass(kind, BaseException):

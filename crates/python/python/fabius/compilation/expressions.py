@@ -231,7 +231,7 @@ class Expressions(Texts):
         return at(ast.Attribute(owner, node.attr, node.ctx), node)
 
     def rows_of(self, over: ast.expr, out: Statements) -> ast.expr:
-        """Rows of a table or a statement; ``db.table[first, lower:upper]`` is what a key begins with, and its bounds."""
+        """Rows of a table or a statement; ``db.table[first, lower:upper]`` is what a key begins with, and bounds."""
         if not isinstance(over, ast.Subscript):
             return self.parts_of_call(over, out) if isinstance(over, ast.Call) else over
         *prefix, bounds = over.slice.elts if isinstance(over.slice, ast.Tuple) else [over.slice]

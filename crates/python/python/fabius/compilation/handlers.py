@@ -60,7 +60,10 @@ def refuse_values(handler: ast.ExceptHandler) -> None:
     texts: set[ast.AST] = set()
     for statement in handler.body:
         for node in ast.walk(statement):
-            if isinstance(node, ast.FormattedValue) and node.conversion in (-1, ord("s")):
+            if isinstance(node, ast.Raise) and node.cause is not None:
+                # What another exception comes from is not kept.
+                texts.add(node.cause)
+            elif isinstance(node, ast.FormattedValue) and node.conversion in (-1, ord("s")):
                 texts.add(node.value)
             elif isinstance(node, ast.Call):
                 name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")

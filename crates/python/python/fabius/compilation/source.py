@@ -41,7 +41,8 @@ def source_of(function: Callable[..., Any]) -> Source:
     except (OSError, TypeError):
         raise CompilationError(
             f"the source of {function.__qualname__} is not there: define it in a file, a notebook or the shell of "
-            "Python 3.13, give its text (db.transaction('def f(...): ...')), or run it in the client's process (side='client')"
+            "Python 3.13, give its text (db.transaction('def f(...): ...')), or run it in the client's process "
+            "(side='client')"
         ) from None
     text = "".join(lines)
     # Within something, it is as far to the right as it is there.
