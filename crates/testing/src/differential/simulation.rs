@@ -54,7 +54,7 @@ const SEEDS_OF_MEAN: usize = 40;
 const POINTS_PER_CRASH: u64 = 300;
 
 /// Seeds that show whether an engine is reproduced exactly.
-const SEEDS_TWICE: Range<u64> = 0..3;
+const SEEDS_TWICE: Range<u64> = 0..12;
 
 /// An engine to simulate, and how it is set.
 #[derive(Clone)]

@@ -148,8 +148,7 @@ impl Writer<'_> {
                 nullable: number.nullable,
             };
         }
-        let is_written = |line: &&Signature| Kind::of(line.result) == kind && !is_left_out(line.function);
-        let lines: Vec<&Signature> = SIGNATURES.iter().filter(is_written).collect();
+        let lines: Vec<&Signature> = SIGNATURES.iter().filter(|line| Kind::of(line.result) == kind).collect();
         let Some(line) = self.pick(&lines) else { return self.leaf(kind) };
         let mut nullable = false;
         let mut arguments = Vec::new();
@@ -171,6 +170,7 @@ impl Writer<'_> {
                 (Kind::Text, Function::PythonFormatDecimal) => "'-1234.565'".into(),
                 (_, Function::PythonQuotient | Function::PythonQuantize) if at == 0 => "'-12.5'".into(),
                 (_, Function::PythonQuotient) => "'0.3'".into(),
+                (_, Function::PythonTimedelta) => "'2 mons -1 days +00:00:07.5'".into(),
                 (_, Function::PythonHas) if at == 1 => "'isalpha'".into(),
                 (_, Function::PythonQuantize) if at == 2 => "'ROUND_HALF_UP'".into(),
                 (Kind::Integer, Function::CharacterOf) => format!("90 + ({}) % 8", value.text),
@@ -410,13 +410,4 @@ impl Term {
     fn decimal(self) -> Term {
         Term { text: format!("({})::numeric(20, 2)", self.text), nullable: self.nullable }
     }
-}
-
-/// Functions that no random program calls; SQL's scripts and Python's tests do.
-fn is_left_out(function: Function) -> bool {
-    use Function::{PythonInterval, PythonTimedelta, PythonTimedeltaText, TimeText, UnknownLabel, UuidText};
-    matches!(
-        function,
-        PythonInterval | PythonTimedelta | PythonTimedeltaText | TimeText | UnknownLabel | UuidText
-    )
 }

@@ -81,7 +81,12 @@ impl<'a> Optimistic<'a> {
     fn lock_write_set(&mut self, workspace: &Workspace<'a>) -> bool {
         let writes = workspace.writes.iter().filter(|write| word::split_place(write.record.lock()).is_none());
         self.write_set.extend(writes.map(|write| (write.table.id(), write.record)));
-        self.write_set.sort_unstable_by_key(|(_, record)| std::ptr::from_ref(*record).addr());
+        if schedule::is_simulated() {
+            // Which lock is found taken first is the same each time only if addresses do not say it.
+            self.write_set.sort_unstable_by_key(|(table, record)| (*table, record.key()));
+        } else {
+            self.write_set.sort_unstable_by_key(|(_, record)| std::ptr::from_ref(*record).addr());
+        }
         for at in 0..self.write_set.len() {
             let (table, record) = self.write_set[at];
             if !word::try_lock(record.lock(), self.owner) {
