@@ -56,6 +56,22 @@ pub fn invalid(text: &str, type_name: &str) -> Error {
     Error::new(SqlState::INVALID_TEXT, format!("invalid input syntax for type {type_name}: \"{text}\""))
 }
 
+/// Two hexadecimal digits.
+pub fn write_hex(byte: u8, out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    out.extend([DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
+}
+
+/// The bytes of a UUID as digits in five groups.
+pub fn write_uuid(bytes: &[u8], out: &mut Vec<u8>) {
+    for (at, byte) in bytes.iter().enumerate() {
+        if matches!(at, 4 | 6 | 8 | 10) {
+            out.push(b'-');
+        }
+        write_hex(*byte, out);
+    }
+}
+
 /// `22P02` for a text that is no label of an enumeration.
 pub fn no_label(text: &str, enumeration: &str) -> Error {
     Error::new(SqlState::INVALID_TEXT, format!("invalid input value for enum {enumeration}: \"{text}\""))

@@ -363,15 +363,19 @@ impl Transaction {
         let (mut overlay, mut begins) = (Overlay::default(), Vec::with_capacity(self.begins.len()));
         for (observation, (_, held)) in self.observations.iter().zip(&self.begins) {
             begins.push((overlay.mark(), *held));
-            let (engine, procedure) = (self.database.engine(), observation.statement.procedure());
-            let again =
-                engine.speculate(seq, procedure, &observation.encoded, &mut overlay, Room::unbounded());
+            let again = self.shown_at(seq, observation, &mut overlay);
             if !again.is_ok_and(|again| again.results == observation.results) {
                 return Err(self.conflict());
             }
         }
         (self.overlay, self.overlay_at, self.begins) = (overlay, seq, begins);
         Ok(())
+    }
+
+    /// What a statement that it has run shows at `seq`, behind those in the overlay.
+    fn shown_at(&self, seq: Seq, shown: &Observation, overlay: &mut Overlay) -> Result<Speculated> {
+        let procedure = shown.statement.procedure();
+        self.database.engine().speculate(seq, procedure, &shown.encoded, overlay, Room::unbounded())
     }
 
     fn conflict(&self) -> Error {
@@ -424,12 +428,9 @@ impl Transaction {
     /// Whether something that it was shown is not so at `seq`, at which somebody holds a snapshot: then a constraint
     /// that is violated there says nothing of it.
     fn has_changed(&self, seq: Seq) -> bool {
-        let (engine, mut overlay) = (self.database.engine(), Overlay::default());
+        let mut overlay = Overlay::default();
         for observation in &self.observations {
-            let procedure = observation.statement.procedure();
-            let again =
-                engine.speculate(seq, procedure, &observation.encoded, &mut overlay, Room::unbounded());
-            match again {
+            match self.shown_at(seq, observation, &mut overlay) {
                 Ok(again) if again.results == observation.results => {}
                 Err(error) if is_of_constraint(&error) => return false,
                 _ => return true,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, cas
 
 from . import compilation, dbapi, futures, keys
 from .aborts import Aborted, require
-from .again import Globals
+from .assigned import Globals
 from .compilation import Compiled
 from .errors import (
     DataError,

@@ -29,7 +29,7 @@ use crate::sql_type::SqlType;
 use crate::type_rules::ANY_CHAR;
 use chrono_tz::Tz;
 use fabius_value::interval::{self, Interval};
-use fabius_value::{Value, float_text, moment_text};
+use fabius_value::{Value, float_text, moment_text, value_text};
 use std::io::Write;
 
 /// How a session wants text.
@@ -110,14 +110,7 @@ pub fn write(value: &Value, sql_type: &SqlType, style: &TextStyle, out: &mut Vec
             out.resize(out.len() + missing, b' ');
         }
         (Value::Text(v), _) => out.extend_from_slice(v.as_bytes()),
-        (Value::Bytea(v), SqlType::Uuid) if v.len() == 16 => {
-            for (at, byte) in v.iter().enumerate() {
-                if matches!(at, 4 | 6 | 8 | 10) {
-                    out.push(b'-');
-                }
-                hex(*byte, out);
-            }
-        }
+        (Value::Bytea(v), SqlType::Uuid) if v.len() == 16 => value_text::write_uuid(v, out),
         (Value::Bytea(v), _) if style.escapes_bytea => v.iter().for_each(|byte| match byte {
             b'\\' => out.extend_from_slice(b"\\\\"),
             0x20..=0x7e => out.push(*byte),
@@ -125,7 +118,7 @@ pub fn write(value: &Value, sql_type: &SqlType, style: &TextStyle, out: &mut Vec
         }),
         (Value::Bytea(v), _) => {
             out.extend_from_slice(b"\\x");
-            v.iter().for_each(|byte| hex(*byte, out));
+            v.iter().for_each(|byte| value_text::write_hex(*byte, out));
         }
         (Value::Double(v), SqlType::Real) => float_text::write_real(*v as f32, style.float_digits, out),
         (Value::Double(v), _) => float_text::write_double(*v, style.float_digits, out),
@@ -168,11 +161,6 @@ pub fn cast_text(value: &Value, sql_type: &SqlType, style: &TextStyle) -> String
         (Value::Text(text), SqlType::Char(_)) => text.trim_end_matches(' ').to_string(),
         _ => text(value, sql_type, style).unwrap_or_default(),
     }
-}
-
-fn hex(byte: u8, out: &mut Vec<u8>) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    out.extend([DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
 }
 
 /// `{1,NULL,"a b"}`

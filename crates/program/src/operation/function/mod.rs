@@ -257,7 +257,9 @@ impl FunctionOperation {
                 Datum::Bytes(arena.alloc(random::uuid(*seed, *n)))
             }
             (Op::Fixed(Function::UuidText), [Datum::Bytes(bytes)]) => {
-                return made(&text::uuid_text(bytes), arena);
+                let mut text = Vec::with_capacity(36);
+                value_text::write_uuid(bytes, &mut text);
+                return made(&String::from_utf8_lossy(&text), arena);
             }
             (Op::Fixed(Function::TimeText), [Datum::Int(micros)]) => {
                 return made(&moment_text::time_text(*micros), arena);

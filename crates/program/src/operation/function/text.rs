@@ -6,16 +6,6 @@ use crate::operation::binary::join_text;
 use bumpalo::Bump;
 use fabius_value::{Datum, Error, Result, SqlState, limit, value::check_blob};
 
-/// Hexadecimal digits in five groups.
-pub(super) fn uuid_text(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(36);
-    for (at, byte) in bytes.iter().enumerate() {
-        let dash = if matches!(at, 4 | 6 | 8 | 10) { "-" } else { "" };
-        text += &format!("{dash}{byte:02x}");
-    }
-    text
-}
-
 /// Computes a function of [`SIGNATURES`](super::SIGNATURES) whose first argument is a text (or the
 /// code of a character); `None` for other functions.
 ///

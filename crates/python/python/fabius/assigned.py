@@ -1,4 +1,4 @@
-"""Functions that run again: the globals that they assign are first what they were."""
+"""Globals that functions assign: they are what they were when a function runs again, or aborts."""
 
 from __future__ import annotations
 
