@@ -24,7 +24,7 @@ class Refusals(unittest.TestCase):
         ("x = [1]\n    x[0:1] = [2]", "a change of a part of a list", "one by one"),
         ("x = sorted([a], key=f)", "this key", "lambda x"),
         ("x = sorted([a], key=lambda x, y=1: x)", "a key of other than one argument", "lambda x"),
-        ("x = max(a, 2, key=abs)", "a call of this", "abs, len, str"),
+        ("x = max(a, 2, key=abs)", "this call of max", "leave its named arguments out"),
         ("x = {**{'a': 1}}", "a dictionary in another (**)", "one by one"),
         ("return {1: 2}", "a dict as the result", "return a list"),
         ("x = (1, 2)", "a tuple with a name", "a, b = x, y"),
@@ -41,18 +41,18 @@ class Refusals(unittest.TestCase):
         ("raise ValueError(a, 2)", "an exception of several arguments", "one text"),
         ("x = 2 ** a", "a power whose exponent is no literal", "1 << n"),
         ("x = 1.5 ** 2", "float ** int", "convert"),
-        ("x = (a > 1) & (a < 5)", "bool & bool", "convert"),
-        ("x = pow(a, 2, 5)", "a call of this", "abs, len, str"),
-        ("x = divmod(a, 2)", "a call of this", "abs, len, str"),
+        ("x = (a > 1) & (a < 5)", "bool & bool", "`x and y`"),
+        ("x = pow(a, 2, 5)", "a call of pow", "a loop"),
+        ("x = divmod(a, 2)", "a call of divmod", "q, r = divmod(x, y)"),
         ("x = f'{a:e}'", "the format 'e' of a int", "where the result is used"),
         ("x = f'{a:{a}}'", "a format that is computed", "write it out"),
         ("x = f'{Decimal(1):5}'", "the format '5' of a Decimal", "{x:.2f}"),
         ("x = f'{BEGIN:%A}'", "%A in the format of a moment", "%Y"),
-        ("x = BEGIN.tzinfo", "tzinfo of a", "parts of a date"),
-        ("x = BEGIN.date(1)", "a call of this", "abs"),
-        ("x = timedelta(days=a) / 2", "timedelta / int", "convert"),
+        ("x = BEGIN.tzinfo", "tzinfo of a datetime", "have parts: year"),
+        ("x = BEGIN.date(1)", "this call of date", "leave its arguments out"),
+        ("x = timedelta(days=a) / 2", "timedelta / int", "d // n"),
         ("x = timedelta(years=a)", "timedelta of this form", "timedelta(days=n)"),
-        ("x = timedelta(days=1.5 * a)", "float", "convert"),
+        ("x = timedelta(days=1.5 * a)", "timedelta(float)", "whole numbers"),
         ("x = 0\n    x += timedelta(days=1)", "int and timedelta", "a value of its class"),
         ("x = Size.SMALL", "a member of an enumeration", "write Size.SMALL.value"),
         ("x = SIZES['a']", "SIZES, a dict from outside the function", "pass what is needed of it"),
@@ -71,8 +71,8 @@ class Refusals(unittest.TestCase):
         ("x = Decimal(a) / 3", "a quotient of Decimal that is not rounded", "round(x / y, 2)"),
         ("x = Decimal(a)\n    x /= 3", "a quotient of Decimal that is not rounded", "round(x / y, 2)"),
         ("x = 'a b'.split(None, 1)", "split at white space", "a separator"),
-        ("x = 'a b'.rsplit(' ')", "a call of this", "of texts"),
-        ("x = db.sql('select {a}').scalar()", "the value of parameter 'a' is missing", "name=value"),
+        ("x = 'a b'.rsplit(' ')", "a call of rsplit", "of texts"),
+        ("x = db.sql('select {none}').scalar()", "the value of parameter 'none' is missing", "name=value"),
         ("x = db.sql('select {a + 1}', a=1).scalar()", "is no parameter: write {name}", "name=value"),
         ("x = db.sql(f'select {a}').scalar()", "a statement that is put together", "{name} for each value"),
         ("x = a + 'x'", "int + str", "convert"),
@@ -89,7 +89,34 @@ class Refusals(unittest.TestCase):
         ("x = db.execute(f'select {a}').scalar()", "a statement that is put together", "%s for each value"),
         ("x = db.execute('select %s', (1, 2)).scalar()", "this statement", "a value for each"),
         ("x = db.execute('select 1 as a, 2 as b').scalar()", "scalar of several columns", "one()"),
-        ("x = input()", "a call of this", "abs, len, str"),
+        ("x = input()", "a call of input", "pass what was said"),
+        ("x = bytes(a)", "a call of bytes", "`: bytes`"),
+        ("x = unknown(a)", "unknown, which is not defined here", "import it"),
+        ("x = 'a'.encode()", "a call of encode", "before the call"),
+        ("x = '{}'.format(a)", "a call of format", "f-string"),
+        ("x = '%s' % a", "str % int", "f-string"),
+        ("x = datetime.fromisoformat(str(a))", "a call of fromisoformat", "`: datetime`"),
+        ("db.commit()", "a call of commit", "one transaction"),
+        ("db.stock.update(qty=1)", "a call of update", "db.table[key].column = value"),
+        ("db.stock.insert(item=9, qty='x')", "str for column qty, which is int", "convert it: int('x')"),
+        ("db.stock[a].qty = f'{a}'", "str for column qty, which is int", "convert it: int(f'{a}')"),
+        ("db.stock[a].qty = 1.5 * a", "float for column qty, which is int", "convert it: int(1.5 * a)"),
+        ("x = a if a else 1.5", "int or float by a condition", "convert it: int(1.5)"),
+        ("row = db.stock[a]\n    x = row[0]", "a row's column by its place", "name the column: row.item"),
+        ("row = db.stock.get(a)\n    x, y = row", "several targets for one value", "row.qty"),
+        ("x, y = db.sql('select 1 as p').one()", "2 targets for a row of 1 columns", "each column a target"),
+        ("row = db.sql('select 1 as p').one()\n    x = row[1]", "column 1 of a row of 1", "the first is that at 0"),
+        ("row = db.sql('select 1 as p').one()\n    x = row[a]", "a place that is computed", "row.column"),
+        ("for (x, y), z in db.sql('select 1 as p'):\n        pass", "this target of a loop", "each column"),
+        ("x = list(db.sql('select 1 as p'))", "rows in a list", "[row.id for row in ...]"),
+        ("x = db.sql('select 1 as p').all()", "all of a result", "one(), scalar()"),
+        ("x = int('7', 8)", "int(str, int)", "base 10"),
+        ("x = abs('a')", "abs(str)", "another class"),
+        ("x = 'abc'[::2]", "a slice with a step", "range(0, len(x), 2)"),
+        ("x = timedelta(days=a) * 1.5", "timedelta * float", "d * 3 // 2"),
+        ("def g():\n        pass", "g, which is defined in it", "outside of the transaction"),
+        ("x = " + "(a + " * 40 + "a" + ")" * 40, "parts this deep", "give a part of it a name"),
+        ("x = " + "a + " * 200 + "a", "parts this deep", "give a part of it a name"),
         ("x = print(a)", "print within an expression", "a line of its own"),
         ("print(a, file=None)", "print with file", "standard output"),
         ("for i in range(a):\n        x = random.random()", "random.random() in a loop", "before the loop"),
@@ -180,6 +207,36 @@ class Refusals(unittest.TestCase):
         with self.assertRaises(TypeError):
             function()
         self.assertEqual(function(a=5), 5)
+
+    def test_what_sql_refuses_has_its_place(self):
+        """What constraints and types of the database refuse is told at the line of the function."""
+        self.db.script(
+            "create type mood as enum ('well', 'ill');"
+            "create table person (id int primary key, born date not null, mood mood, age int not null, doc json,"
+            " twice int generated always as (age * 2) stored, docb jsonb, own uuid)"
+        )
+        cases = [
+            ("db.person[a].born = s", "str for column born, which is date", "as a date"),
+            ("db.person[a].own = s", "str for column own, which is UUID", "as a UUID"),
+            ("db.person[a].mood = 'odd'", 'invalid input value for enum mood: "odd"', ""),
+            ("db.person[a].twice = 4", 'column "twice" can only be updated to DEFAULT', "generated column"),
+            ("db.person.insert(id=a, twice=4)", "cannot insert a non-DEFAULT value", "generated column"),
+            ("db.person[a].docb = db.person[a].doc", "json for column docb, which is jsonb", 'side="client"'),
+            ("db.sql('update person set born = age')", 'column "born" is of type date but', ""),
+            ("db.sql('update person set old = 1')", 'column "old" of relation "person" does not exist', ""),
+            ("db.person[a].born = 'x' + s", "str for column born, which is date", "as a date"),
+        ]
+        for body, what, more in cases:
+            source = f"def f(a: int, s: str) -> int:\n    x = a\n    {body}\n    return x\n"
+            with self.subTest(body=body):
+                with self.assertRaises(CompilationError) as raised:
+                    self.db.transaction(defined(source, self.db))
+                text = str(raised.exception)
+                self.assertRegex(text.splitlines()[0], r"^<generated \d+>:3: ")
+                self.assertIn(what, text)
+                self.assertIn(more, text)
+                self.assertIn(f"    {body}\n", text)
+                self.assertIn("^", text)
 
     def test_moments_in_another_zone(self):
         """Parts of moments depend on their zone, which the database does not keep."""

@@ -116,6 +116,20 @@ pub fn table(name: &str) -> ast::TableFactor {
     }
 }
 
+/// `SELECT * FROM "function"(arguments)`
+///
+/// # Errors
+/// Does not fail: what it begins from can be read.
+pub fn rows_of(function: &str, arguments: Vec<ast::Expr>) -> Result<ast::Query> {
+    let mut relation = table(function);
+    if let ast::TableFactor::Table { args, .. } = &mut relation {
+        let unnamed = |argument| ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(argument));
+        let arguments = arguments.into_iter().map(unnamed).collect();
+        *args = Some(ast::TableFunctionArgs { args: arguments, settings: None });
+    }
+    select(None, vec![all_columns()], vec![alone(relation)], None)
+}
+
 /// `AS "name"`
 #[must_use]
 pub fn called(name: &str) -> ast::TableAlias {

@@ -20,7 +20,7 @@ from . import _fabius, dbapi, keys, transactions
 from .compilation import Compiled
 from .compilation.source import function_of
 from .errors import Error, InterfaceError, ProgrammingError
-from .parameters import Parameters, braced, numbered
+from .parameters import Parameters, braced, named, numbered
 from .pipeline import Pipeline
 from .remote import Server
 from .replay import Replay
@@ -205,12 +205,13 @@ class Database:
                 connection.execute("reset fabius.idempotency_key")
 
     def sql(self, text: str, /, **values: Any) -> Result:
-        """Runs a statement as :meth:`execute` does; its parameters are written ``{name}``, and given by name:
-        ``db.sql("select qty from stock where item = {item}", item=5)``. They are bound, never pasted; ``{{`` is a
-        brace.
+        """Runs a statement as :meth:`execute` does; its parameters are written ``{name}``:
+        ``db.sql("select qty from stock where item = {item}")`` has the caller's variable ``item``, and
+        ``db.sql("... {item}", item=5)`` what is given by name. They are bound, never pasted; ``{{`` is a brace.
         """
-        statement, places = braced(text, values)
-        return self.execute(numbered(statement), [values[name] for name in places])
+        statement, names = braced(text)
+        caller = sys._getframe(1)
+        return self.execute(numbered(statement), named(names, values, lambda: {**caller.f_globals, **caller.f_locals}))
 
     def outcome(self, key: str) -> str | None:
         """What became of the transaction with a key (:func:`fabius.idempotent`): ``committed``, ``aborted``, or

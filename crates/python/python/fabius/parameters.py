@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -51,7 +51,8 @@ def _divided(text: str) -> tuple[str, tuple[str | None, ...]]:
     return "".join(out), tuple(places)
 
 
-def braced(text: str, values: Mapping[str, Any]) -> tuple[str, list[str]]:
+@lru_cache(maxsize=1024)
+def braced(text: str) -> tuple[str, tuple[str, ...]]:
     """A statement with ``$n`` for each ``{name}``, and the names of the values that go there; ``{{`` is a brace."""
     out: list[str] = []
     places: list[str] = []
@@ -70,16 +71,25 @@ def braced(text: str, values: Mapping[str, Any]) -> tuple[str, list[str]]:
             if character == "}" or end < 0 or not name.isidentifier():
                 instead = f"write {{name}}, and {2 * character} for a brace"
                 raise ProgrammingError(f"'{character}' at character {at + 1} is no parameter: {instead}")
-            if name not in values:
-                raise ProgrammingError(f"the value of parameter {name!r} is missing")
             if name not in places:
                 places.append(name)
             out.append(f"${places.index(name) + 1}")
             at = end + 1
-    for name in values:
-        if name not in places:
+    return "".join(out), tuple(places)
+
+
+def named(names: Sequence[str], given: Mapping[str, Any], variables: Callable[[], Mapping[str, Any]]) -> list[Any]:
+    """The values of a statement's parameters: those that are given, and variables of the same names."""
+    for name in given:
+        if name not in names:
             raise ProgrammingError(f"the statement has no parameter {{{name}}}")
-    return "".join(out), places
+    if all(name in given for name in names):
+        return [given[name] for name in names]
+    known = {**variables(), **given}
+    for name in names:
+        if name not in known:
+            raise ProgrammingError(f"the value of parameter {name!r} is missing, and no variable is called so")
+    return [known[name] for name in names]
 
 
 class numbered(str):

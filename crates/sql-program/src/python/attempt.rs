@@ -10,9 +10,10 @@
 //! As in Python, what the body has done until then stays done.
 
 use super::body::leaves;
+use super::class::Class;
 use super::lowering::{Lowering, variable};
 use super::presence::binds;
-use super::value::{self, Class, Value};
+use super::value::{self, Value};
 use fabius_program::syntax::diagnostic::Span;
 use fabius_program::syntax::tree::Name;
 use fabius_sql_syntax::part;

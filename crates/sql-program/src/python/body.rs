@@ -1,8 +1,10 @@
 //! Statements of a function: its variables and their classes, rows by key, what is assigned where.
 
+use super::class::Class;
+use super::hint;
 use super::lowering::{Lowering, column_variable, found_variable, key_variable, variable};
 use super::presence::facts;
-use super::value::{self, Class, Value, cast, nested, number};
+use super::value::{self, Value, cast, nested, number};
 use fabius_program::syntax::diagnostic::{Source, Span};
 use fabius_program::syntax::tree::Name;
 use fabius_sql_meaning::catalog::{Catalog, FunctionParameter, Returns};
@@ -108,9 +110,7 @@ fn declarations(lowering: &Lowering<'_>, given: &BTreeSet<String>, span: Span) -
         }
     }
     for (name, fields) in &lowering.results {
-        let variables =
-            fields.iter().map(|(column, (held, _))| (column_variable(name, column), held.clone()));
-        all.extend(variables);
+        all.extend(fields.iter().map(|field| (column_variable(name, &field.column), field.held.clone())));
     }
     let declaration = |(text, sql_type): (String, SqlType)| {
         let data_type = Tokens::of(&sql_type.written())?.read(|parser| parser.parse_data_type())?;
@@ -255,6 +255,7 @@ impl Lowering<'_> {
             StatementKind::SetElement(list, place, value) => {
                 emit(self.set_element((list, place), value, span)?);
             }
+            StatementKind::Receive(names, value) => self.receive(names, value, span, done)?,
             StatementKind::Say(state, value) => emit(self.say(state, value)?),
             StatementKind::Raise(kind, message) => emit(self.raise(kind, message, span)?),
             StatementKind::Try(tried) => return self.tried(tried, span, done),
@@ -421,7 +422,8 @@ impl Lowering<'_> {
             let value = self.value(argument)?;
             let value = self.sure(value);
             if (value.class != Class::Whole && !value.class.is_pending()) || value.is_nullable {
-                return self.refused(argument.span, "a range of anything but int", "convert it");
+                let instead = hint::conversion(self.text_of(argument.span), &value.class, &Class::Whole);
+                return self.refused(argument.span, "a range of anything but int", &instead);
             }
             bounds.push(value);
         }

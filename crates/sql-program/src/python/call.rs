@@ -1,10 +1,12 @@
 //! Functions of Python within expressions.
 
+use super::class::Class;
 use super::expression::as_number;
+use super::hint;
 use super::lowering::Lowering;
 use super::moment::is_moment;
 use super::text::METHODS;
-use super::value::{self, Class, Value, cast, nested, text};
+use super::value::{self, Value, cast, nested, text};
 use fabius_program::syntax::diagnostic::Span;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_syntax::part;
@@ -54,9 +56,7 @@ impl Lowering<'_> {
             _ => "",
         };
         if !FUNCTIONS.contains(&name) {
-            let instead =
-                format!("these are there: {}; of texts {}", FUNCTIONS.join(", "), METHODS.join(", "));
-            return self.refused(span, "a call of this", &instead);
+            return self.no_function(function, span);
         }
         if let ("bool", [value]) = (name, arguments) {
             let (truth, can_fail) = self.truth(value)?;
@@ -94,9 +94,40 @@ impl Lowering<'_> {
             None => {
                 let classes: Vec<String> = values.iter().map(|value| value.class.name()).collect();
                 let what = format!("{name}({})", classes.join(", "));
-                self.refused(span, &what, "convert the values, or test them for None first")
+                let instead = match (name, values.iter().any(|value| value.is_nullable)) {
+                    (_, true) => value::MAY_BE_NONE,
+                    ("int", _) if values.len() > 1 => "write int(text), of digits of base 10",
+                    ("Decimal", _) => "pass it as a Decimal, or write it as one: Decimal(\"1.5\")",
+                    ("timedelta", _) => "give it whole numbers: timedelta(hours=36)",
+                    ("min" | "max", _) => "convert the values to one class",
+                    _ => "give it values of another class, or compute it before the call",
+                };
+                self.refused(span, &what, instead)
             }
         }
+    }
+
+    /// Refuses a call of what is not there.
+    fn no_function<T>(&self, function: &Expression, span: Span) -> Result<T> {
+        let (name, known, instead) = match &function.kind {
+            ExpressionKind::Name(name) if FUNCTIONS.contains(&name.as_str()) => {
+                let what = format!("this call of {name}");
+                return self.refused(span, &what, "leave its named arguments out");
+            }
+            ExpressionKind::Attribute(_, name) if super::moment::METHODS.contains(&name.as_str()) => {
+                return self.refused(span, &format!("this call of {name}"), "leave its arguments out");
+            }
+            ExpressionKind::Attribute(_, name) => (
+                name.as_str(),
+                hint::method(name),
+                format!("of texts, these are there: {}", METHODS.join(", ")),
+            ),
+            ExpressionKind::Name(name) => {
+                (name.as_str(), hint::function(name), format!("these are there: {}", FUNCTIONS.join(", ")))
+            }
+            _ => ("this", None, "give it a name".into()),
+        };
+        self.refused(span, &format!("a call of {name}"), known.unwrap_or(&instead))
     }
 
     /// `int(text)`, `float(text)`: a `ValueError` before the statement if it is no number.

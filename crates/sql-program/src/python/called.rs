@@ -1,7 +1,9 @@
 //! Calls of other programs, and statements of SQL.
 
-use super::lowering::{Fields, Lowering, column_variable, variable};
-use super::value::{self, Class, Value, cast};
+use super::class::Class;
+use super::hint;
+use super::lowering::{Field, Lowering, column_variable, variable};
+use super::value::{self, Value, cast};
 use crate::bind;
 use crate::lowered::Shape;
 use fabius_program::syntax::Source;
@@ -86,11 +88,18 @@ impl Lowering<'_> {
 
     /// `program(arguments)`, and what it gives.
     fn called(&mut self, call: &Call, span: Span) -> Result<(Expr, SqlType)> {
+        let (program, arguments) = self.arguments(call, span)?;
+        let Returns::Scalar(returns) = &program.returns else {
+            let instead = "give its values names: a, b = function(...)";
+            return self.refused(span, "a call of a function that gives several values", instead);
+        };
+        Ok((value::function(&part::quoted(&call.program).to_string(), arguments), returns.clone()))
+    }
+
+    /// The program that is called, and what it is given.
+    pub(super) fn arguments(&mut self, call: &Call, span: Span) -> Result<(Arc<Function>, Vec<Expr>)> {
         let Call { program: name, arguments, optional, .. } = call;
         let function = self.program(name, span)?.clone();
-        let Returns::Scalar(returns) = &function.returns else {
-            return self.refused(span, "a call of a function that gives a row", "return one value");
-        };
         let mut values = Vec::new();
         for (at, (argument, parameter)) in arguments.iter().zip(&function.parameters).enumerate() {
             let value = self.value(argument)?;
@@ -113,12 +122,13 @@ impl Lowering<'_> {
             if !fits {
                 let named = parameter.name.trim_start_matches("py ");
                 let what = format!("{} for {named}, which is {}", value.class.name(), wanted.name());
-                return self.refused(argument.span, &what, "convert it");
+                let instead = hint::conversion(self.text_of(argument.span), &value.class, &wanted);
+                return self.refused(argument.span, &what, &instead);
             }
             values.push(cast(value.tree, &parameter.sql_type)?);
         }
         self.forget_all_columns();
-        Ok((value::function(&part::quoted(name).to_string(), values), returns.clone()))
+        Ok((function, values))
     }
 
     /// What a program gives.
@@ -132,15 +142,21 @@ impl Lowering<'_> {
             );
         }
         let class = Class::of_parameter(&returns);
-        let class = if call.gives_span { class.spanned() } else { class };
-        Ok(Value { can_fail: true, is_nullable: call.may_be_none, ..Value::of(tree, class, span) })
+        let class = if call.gives_spans.is_empty() { class } else { class.spanned() };
+        let is_nullable = !call.may_be_none.is_empty();
+        Ok(Value { can_fail: true, is_nullable, ..Value::of(tree, class, span) })
     }
 
     /// A call of a program that stands by itself.
     pub(super) fn perform(&mut self, call: &Call, span: Span, done: &mut Vec<Done>) -> Result<()> {
-        let (tree, _) = self.called(call, span)?;
-        let item = ast::SelectItem::UnnamedExpr(tree);
-        let query = part::select(None, vec![item], Vec::new(), None)?;
+        let (program, arguments) = self.arguments(call, span)?;
+        let query = match &program.returns {
+            Returns::Scalar(_) => {
+                let value = value::function(&part::quoted(&call.program).to_string(), arguments);
+                part::select(None, vec![ast::SelectItem::UnnamedExpr(value)], Vec::new(), None)?
+            }
+            _ => part::rows_of(&call.program, arguments)?,
+        };
         let tree = Box::new(ast::Statement::Query(Box::new(query)));
         done.push(Done { kind: Kind::Perform(Asked { tree, span }), span });
         Ok(())
@@ -216,13 +232,17 @@ impl Lowering<'_> {
 
     /// The columns of a result by their names, which become variables of a name.
     fn fields(&mut self, name: &str, meant: &Meant, span: Span) -> Result<()> {
-        let mut fields = Fields::new();
+        let mut fields: Vec<Field> = Vec::new();
         for (at, column) in meant.columns.iter().enumerate() {
-            let held = (value::held(&column.sql_type), meant.may_be_null(at, self.catalog));
-            if fields.insert(column.name.clone(), held).is_some() {
+            if fields.iter().any(|field| field.column == column.name) {
                 let what = format!("two columns of the name {}", column.name);
                 return self.refused(span, &what, "give them names with AS");
             }
+            fields.push(Field {
+                column: column.name.clone(),
+                held: value::held(&column.sql_type),
+                may_be_null: meant.may_be_null(at, self.catalog),
+            });
         }
         if self.variables.contains_key(name) || self.rows.contains_key(name) {
             return self.refused(span, "a name that is a row and something else", "use two names");

@@ -1,7 +1,8 @@
 //! Decimals: how they are divided and rounded; and what is written in a format.
 
+use super::class::Class;
 use super::lowering::Lowering;
-use super::value::{self, Class, Value, cast, nested, number, text};
+use super::value::{self, Value, cast, nested, number, text};
 use fabius_program::operation::function::python::{Format, Formatted};
 use fabius_program::syntax::diagnostic::Span;
 use fabius_sql_meaning::sql_type::SqlType;
@@ -132,12 +133,7 @@ impl Lowering<'_> {
         }
         let is_quotient = own.class == Class::Quotient && matches!(method, "quantize" | "to_integral_value");
         if !(own.class == Class::Decimal || is_quotient) || own.is_nullable {
-            let what = format!("{method} of a {}", own.class.name());
-            return self.refused(
-                span,
-                &what,
-                "it is there for Decimal: convert it, or test it for None first",
-            );
+            return self.not_of(&own, method, "it is there for a Decimal: Decimal(n) of an int", span);
         }
         match (method, arguments) {
             ("is_zero", []) => of(nested(part::binary(own.tree, BinaryOperator::Eq, number("0")))),

@@ -1,12 +1,14 @@
 //! Expressions of a function: names, columns of rows, calls, and what they count for as conditions.
 
+use super::class::Class;
 use super::decimal::{self, ROUND_IT};
-use super::lowering::{Fields, Lowering, column_variable, found_variable, variable};
+use super::hint;
+use super::lowering::{Field, Lowering, column_variable, found_variable, variable};
 use super::moment;
 use super::presence::facts;
 use super::row::parts_of_key;
 use super::statement;
-use super::value::{self, Class, Value, boolean, cast, nested, number, text};
+use super::value::{self, Value, boolean, cast, nested, number, text};
 use fabius_program::syntax::diagnostic::Span;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_meaning::type_rules;
@@ -111,9 +113,12 @@ impl Lowering<'_> {
             ExpressionKind::Constant(constant) => self.constant(constant, span),
             ExpressionKind::Name(name) => self.name(name, span),
             ExpressionKind::Attribute(object, column) => self.column(object, column, span),
-            ExpressionKind::Subscript(..) => {
-                self.refused(span, "a row within an expression", "give it a name: row = db.table[key]")
-            }
+            ExpressionKind::Subscript(row, place) => match self.element_of_row(row, place, span)? {
+                Some(value) => Ok(value),
+                None => {
+                    self.refused(span, "a row within an expression", "give it a name: row = db.table[key]")
+                }
+            },
             ExpressionKind::Binary(operator, left, right) => {
                 let (left, right) = (self.value(left)?, self.value(right)?);
                 let (left, right) = (self.sure(left), self.sure(right));
@@ -169,7 +174,9 @@ impl Lowering<'_> {
                     (Class::Pending, class) | (class, Class::Pending) => class.clone(),
                     (one, other) => {
                         let what = format!("{} or {} by a condition", one.name(), other.name());
-                        return self.refused(span, &what, "convert one of the values");
+                        let said = self.text_of(otherwise.span).to_string();
+                        let instead = hint::conversion(&said, other, one);
+                        return self.refused(span, &what, &instead);
                     }
                 };
                 let is_nullable = [&then, &otherwise]
@@ -285,17 +292,17 @@ impl Lowering<'_> {
     }
 
     /// A column of what a statement gives.
-    fn field(&self, (name, fields): (&str, &Fields), column: &str, span: Span) -> Result<Value> {
+    pub(super) fn field(&self, (name, fields): (&str, &[Field]), column: &str, span: Span) -> Result<Value> {
         self.require_assigned(name, span)?;
-        let Some((sql_type, may_be_null)) = fields.get(column) else {
-            let columns: Vec<&str> = fields.keys().map(String::as_str).collect();
+        let Some(field) = fields.iter().find(|field| field.column == column) else {
+            let columns: Vec<&str> = fields.iter().map(|field| field.column.as_str()).collect();
             let message = format!("the statement gives no column '{column}', but {}", columns.join(", "));
             return self.wrong(span, b"42703", &message);
         };
         let tree = Expr::Identifier(part::quoted(&column_variable(name, column)));
-        let is_nullable = *may_be_null && !self.present.contains(&format!("{name}.{column}"));
+        let is_nullable = field.may_be_null && !self.present.contains(&format!("{name}.{column}"));
         let path = Some(format!("{name}.{column}"));
-        Ok(Value { is_nullable, path, ..value::taken(tree, sql_type, span)? })
+        Ok(Value { is_nullable, path, ..value::taken(tree, &field.held, span)? })
     }
 
     /// Whether a row is there.

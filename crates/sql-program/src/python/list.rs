@@ -1,7 +1,9 @@
 //! Lists, which are arrays of SQL without nulls.
 
+use super::class::Class;
+use super::hint;
 use super::lowering::{Lowering, variable};
-use super::value::{self, Class, Value, cast, nested};
+use super::value::{self, Value, cast, nested};
 use fabius_program::syntax::diagnostic::Span;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_syntax::part;
@@ -68,7 +70,8 @@ impl Lowering<'_> {
         }
         if !value.class.is_pending() && class != value.class {
             let what = format!("{} in a list of {}", value.class.name(), class.name());
-            return self.refused(value.span, &what, "convert it");
+            let instead = hint::conversion(self.text_of(value.span), &value.class, &class);
+            return self.refused(value.span, &what, &instead);
         }
         if let Class::List(_) | Class::None = class {
             let what = format!("{} in a list", class.name());

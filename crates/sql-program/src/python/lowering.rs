@@ -1,12 +1,13 @@
 //! What is known of a function while it is lowered: its variables, rows, and names that have a value.
 
-use super::value::{Class, Refusal};
+use super::class::Class;
+use super::value::Refusal;
 use fabius_program::syntax::diagnostic::{Source, Span};
 use fabius_sql_meaning::catalog::{Catalog, Table};
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_meaning::type_rules;
 use fabius_sql_syntax::plpgsql::tree::{Expression as Written, Path, Statement as Done};
-use fabius_sql_syntax::python::reading::refused;
+use fabius_sql_syntax::python::reading::{placed, refused};
 use fabius_sql_syntax::python::tree::Function;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast::Expr;
@@ -44,8 +45,14 @@ pub struct Row {
     pub is_optional: bool,
 }
 
-/// What a statement of SQL gives, by the names of its columns.
-pub type Fields = BTreeMap<String, (SqlType, bool)>;
+/// A column of what a statement of SQL gives.
+#[derive(Clone, PartialEq)]
+pub struct Field {
+    pub column: String,
+    /// The type of the variable that has it.
+    pub held: SqlType,
+    pub may_be_null: bool,
+}
 
 impl Row {
     pub fn key(&self) -> &[String] {
@@ -77,7 +84,7 @@ pub struct Lowering<'f> {
     pub variables: BTreeMap<String, Class>,
     pub rows: BTreeMap<String, Row>,
     /// Names that are what a statement of SQL gives.
-    pub results: BTreeMap<String, Fields>,
+    pub results: BTreeMap<String, Vec<Field>>,
     /// Names that have a value, whichever way control has come.
     pub assigned: BTreeSet<String>,
     /// Classes of variables, as far as the function has been seen before.
@@ -120,11 +127,7 @@ impl Lowering<'_> {
 
     /// An error of the function itself, at its place.
     pub fn wrong<T>(&self, span: Span, state: &[u8; 5], message: &str) -> Result<T> {
-        let (line, column, text) = self.source.place(span.start);
-        let caret = format!("{}^", " ".repeat(column as usize - 1));
-        Err(Error::new(SqlState(*state), message)
-            .at_line(line)
-            .with_detail(format!("line {line}:\n{text}\n{caret}")))
+        Err(placed(Error::new(SqlState(*state), message), self.source, span))
     }
 
     /// What the function says somewhere.

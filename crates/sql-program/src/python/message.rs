@@ -1,7 +1,8 @@
 //! What callers are told: texts, and exceptions that end the transaction.
 
+use super::class::Class;
 use super::lowering::Lowering;
-use super::value::{self, Class, Value, cast, text};
+use super::value::{self, Value, cast, text};
 use fabius_program::syntax::diagnostic::Span;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_syntax::part;

@@ -15,9 +15,12 @@
 //! | `decimal` | decimals, formats |
 //! | `moment` | moments, days, and times between them |
 //! | `called` | other programs, statements of SQL |
+//! | `received` | values that come several at once |
 //! | `list` | lists |
 //! | `message` | exceptions, and what callers are told |
+//! | `hint` | what to write instead of what is refused |
 //! | `presence` | what is not `None` where control has come to |
+//! | `class` | classes of Python, and types of SQL |
 //! | `value` | operators in Python's meaning: floor division, `None`, truthiness |
 //! | `statement` | statements of SQL for rows |
 //! | `lowering`, `wanted` | what is known of a function meanwhile; which columns it asks for |
@@ -30,13 +33,16 @@ mod attempt;
 mod body;
 mod call;
 mod called;
+mod class;
 mod decimal;
 mod expression;
+mod hint;
 mod list;
 mod lowering;
 mod message;
 mod moment;
 mod presence;
+mod received;
 mod row;
 mod statement;
 mod text;

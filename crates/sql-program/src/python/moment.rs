@@ -1,7 +1,8 @@
 //! Moments, days, and times between them, which are microseconds.
 
+use super::class::Class;
 use super::lowering::Lowering;
-use super::value::{self, Class, Value, cast, nested, number, text};
+use super::value::{self, Value, cast, nested, number, text};
 use fabius_program::syntax::diagnostic::Span;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_syntax::part;
@@ -190,12 +191,16 @@ impl Lowering<'_> {
             ("microseconds", Class::Span) => return of(remainder(own, SECOND)?),
             _ => {}
         }
-        let what = format!("{name} of a {}", class.name());
-        self.refused(
-            span,
-            &what,
-            "these are there: parts of a date, a datetime or a timedelta that is not None",
-        )
+        self.not_of(&value, name, "a date, a datetime and a timedelta have parts: year, hour, days", span)
+    }
+
+    /// Refuses what a value does not have.
+    pub(super) fn not_of<T>(&self, value: &Value, name: &str, instead: &str, span: Span) -> Result<T> {
+        let of = value.class.name();
+        match value.is_nullable {
+            true => self.refused(span, &format!("{name} of a {of} that may be None"), value::MAY_BE_NONE),
+            false => self.refused(span, &format!("{name} of a {of}"), instead),
+        }
     }
 
     /// A method of a moment, or of a time.
@@ -243,7 +248,6 @@ impl Lowering<'_> {
             }
             _ => {}
         }
-        let what = format!("{method} of a {}", value.class.name());
-        self.refused(span, &what, "it is there for a date, a datetime or a timedelta: test it for None first")
+        self.not_of(&value, method, "compute it before the call, and pass it as an argument", span)
     }
 }

@@ -1,9 +1,11 @@
 //! Rows by their keys: named, read, written, inserted and deleted; what a function requires.
 
+use super::class::Class;
+use super::hint;
 use super::lowering::{Lowering, NO_DATA, Place, Row, column_variable, found_variable, key_variable};
 use super::message::{ABORTED, ROW_NOT_FOUND};
 use super::statement;
-use super::value::{self, Class, Value, nested, text};
+use super::value::{self, Value, nested, text};
 use fabius_program::syntax::diagnostic::Span;
 use fabius_sql_meaning::catalog::{Column, Table};
 use fabius_sql_meaning::sql_type::SqlType;
@@ -46,12 +48,16 @@ impl Lowering<'_> {
         for (part, column) in key.iter().zip(&primary.columns) {
             let value = self.value(part)?;
             let column_type = table.column(column).map(|column| &column.sql_type);
-            let wanted = column_type.map(Class::of);
-            if wanted.as_ref() != Some(&value.class) && !value.class.is_pending() {
-                let wanted = wanted.map_or_else(String::new, |class| class.name());
-                let what =
-                    format!("{} for {}.{column}, which is {wanted}", value.class.name(), table.name.name);
-                return self.refused(part.span, &what, "convert it");
+            let wanted = column_type.map_or(Class::Pending, Class::of);
+            if wanted != value.class && !value.class.is_pending() {
+                let what = format!(
+                    "{} for {}.{column}, which is {}",
+                    value.class.name(),
+                    table.name.name,
+                    wanted.name()
+                );
+                let instead = hint::conversion(self.text_of(part.span), &value.class, &wanted);
+                return self.refused(part.span, &what, &instead);
             }
             values.push(match column_type {
                 Some(sql_type) => value::given(value.tree, &value.class, sql_type)?,
@@ -401,7 +407,6 @@ impl Lowering<'_> {
         if place.table.primary_key.as_ref().is_some_and(|key| key.columns.iter().any(|name| name == column)) {
             return self.refused(span, "a change of a key", "delete the row, and insert another");
         }
-        let class = Class::of(&definition.sql_type);
         let value = match operator {
             // Python computes it whether the row is there or not.
             None if place.name.is_none() && value.can_fail => self.kept("value", value.clone(), done)?,
@@ -413,16 +418,7 @@ impl Lowering<'_> {
                 self.calculated(operator, before, value, span)?
             }
         };
-        let fits = value.class == class
-            || value.class == Class::None
-            || value.class.is_pending()
-            || (value.class == Class::Whole && matches!(class, Class::Decimal | Class::Float))
-            || matches!((&value.class, &class), (Class::Text, Class::Other(_)))
-            || (is_of_both(&value.class) && is_of_both(&class));
-        if !fits {
-            let what = format!("{} for column {column}, which is {}", value.class.name(), class.name());
-            return self.refused(span, &what, "convert it");
-        }
+        self.require_fitting(&value, definition)?;
         let name = place.name.as_deref().unwrap_or_default();
         // A row that nothing else can have written is there, and has what was read of it.
         let is_fresh = self.is_fresh(name);
@@ -528,7 +524,13 @@ impl Lowering<'_> {
                 _ => {}
             }
         }
-        self.refused(span, "a call of this", "call fabius.require, insert, upsert, delete and execute here")
+        let name = match &function.kind {
+            ExpressionKind::Attribute(_, name) | ExpressionKind::Name(name) => name.as_str(),
+            _ => "this",
+        };
+        let instead = hint::method(name).or_else(|| hint::function(name));
+        let instead = instead.unwrap_or("call fabius.require, insert, upsert, delete and execute here");
+        self.refused(span, &format!("a call of {name}"), instead)
     }
 
     pub(super) fn require(
@@ -597,6 +599,7 @@ impl Lowering<'_> {
                 return self.no_column(table, column, value.span);
             };
             let value = self.value(value)?;
+            self.require_fitting(&value, definition)?;
             values.push((column.clone(), value::given(value.tree, &value.class, &definition.sql_type)?));
         }
         let key = table.primary_key.as_ref().map(|key| key.columns.clone()).unwrap_or_default();
@@ -609,6 +612,23 @@ impl Lowering<'_> {
         let others: Vec<String> =
             values.iter().map(|(name, _)| name.clone()).filter(|name| !key.contains(name)).collect();
         statement::insert(table, values, is_upsert.then_some((key.as_slice(), others.as_slice())), returning)
+    }
+
+    /// Refuses a value that no column of this type is given.
+    fn require_fitting(&self, value: &Value, column: &Column) -> Result<()> {
+        let class = Class::of(&column.sql_type);
+        let fits = value.class == class
+            || value.class == Class::None
+            || value.class.is_pending()
+            || (value.class == Class::Whole && matches!(class, Class::Decimal | Class::Float))
+            || (value.class == Class::Text && matches!(column.sql_type.of_values(), SqlType::Enumeration(_)))
+            || (is_of_both(&value.class) && is_of_both(&class));
+        if fits {
+            return Ok(());
+        }
+        let what = format!("{} for column {}, which is {}", value.class.name(), column.name, class.name());
+        let instead = hint::conversion(self.text_of(value.span), &value.class, &class);
+        self.refused(value.span, &what, &instead)
     }
 
     /// Refuses a row that may be `None`.

@@ -1,7 +1,8 @@
 //! Methods of texts.
 
+use super::class::Class;
 use super::lowering::Lowering;
-use super::value::{self, Class, Value, cast, nested, number, text};
+use super::value::{self, Value, cast, nested, number, text};
 use fabius_program::syntax::diagnostic::Span;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_syntax::part;

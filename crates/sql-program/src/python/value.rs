@@ -1,5 +1,7 @@
 //! Expressions in Python's meaning, as those of SQL.
 
+use super::class::Class;
+use super::hint;
 use fabius_program::syntax::diagnostic::Span;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_meaning::type_rules;
@@ -8,104 +10,6 @@ use fabius_sql_syntax::python::tree::{Comparison, Operator};
 use fabius_sql_syntax::tokens::Tokens;
 use fabius_value::Result;
 use sqlparser::ast::{self, BinaryOperator, Expr};
-
-/// A class of Python, as far as operators tell classes apart.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// `None`
-    None,
-    /// `bool`
-    Boolean,
-    /// `int`, of 64 bits
-    Whole,
-    /// `float`
-    Float,
-    /// `Decimal`
-    Decimal,
-    /// `Decimal` with more digits than are kept, as a text: what a division gives until it is rounded.
-    Quotient,
-    /// `str`
-    Text,
-    /// `timedelta`, in microseconds.
-    Span,
-    /// `list` of one class.
-    List(Box<Class>),
-    /// What is not known before all of the function has been seen.
-    Pending,
-    /// Another type of SQL, which is only compared and handed on.
-    Other(SqlType),
-}
-
-impl Class {
-    /// The class of values of a type.
-    pub fn of(sql_type: &SqlType) -> Class {
-        match sql_type {
-            SqlType::Boolean => Class::Boolean,
-            other if type_rules::is_integer(other) => Class::Whole,
-            SqlType::Oid => Class::Whole,
-            SqlType::Double | SqlType::Real => Class::Float,
-            SqlType::Numeric(_) => Class::Decimal,
-            SqlType::Text | SqlType::VarChar(_) | SqlType::Char(_) | SqlType::Name => Class::Text,
-            SqlType::Enumeration(_) => Class::Text,
-            SqlType::Interval => Class::Span,
-            other => Class::Other(other.of_values()),
-        }
-    }
-
-    /// The class of parameters of a type, whose lists have no `None` in them.
-    pub fn of_parameter(sql_type: &SqlType) -> Class {
-        match sql_type {
-            SqlType::Array(element) => Class::List(Box::new(Class::of(element))),
-            other => Class::of(other),
-        }
-    }
-
-    /// The class of times that are held as numbers of a class.
-    pub fn spanned(self) -> Class {
-        match self {
-            Class::List(element) => Class::List(Box::new(element.spanned())),
-            _ => Class::Span,
-        }
-    }
-
-    /// Whether something of it is not known yet.
-    pub fn is_pending(&self) -> bool {
-        match self {
-            Class::Pending => true,
-            Class::List(element) => element.is_pending(),
-            _ => false,
-        }
-    }
-
-    /// The type of variables that hold it.
-    pub fn sql_type(&self) -> SqlType {
-        match self {
-            Class::None | Class::Text | Class::Quotient | Class::Pending => SqlType::Text,
-            Class::List(element) => SqlType::Array(Box::new(element.sql_type())),
-            Class::Boolean => SqlType::Boolean,
-            Class::Whole | Class::Span => SqlType::BigInt,
-            Class::Float => SqlType::Double,
-            Class::Decimal => SqlType::Numeric(None),
-            Class::Other(sql_type) => sql_type.clone(),
-        }
-    }
-
-    /// What Python calls it.
-    pub fn name(&self) -> String {
-        match self {
-            Class::None => "None".into(),
-            Class::Boolean => "bool".into(),
-            Class::Whole => "int".into(),
-            Class::Float => "float".into(),
-            Class::Decimal | Class::Quotient => "Decimal".into(),
-            Class::Text => "str".into(),
-            Class::Span => "timedelta".into(),
-            Class::List(element) => format!("list[{}]", element.name()),
-            Class::Pending => "a value".into(),
-            Class::Other(sql_type) => sql_type.to_string(),
-        }
-    }
-}
 
 /// A value of a function.
 #[derive(Clone, Debug)]
@@ -281,11 +185,28 @@ pub fn nested(value: Expr) -> Expr {
     Expr::Nested(Box::new(value))
 }
 
+/// The left operand of an operator: what is chained (`a + b - c`) stays a chain, which may be longer than deep.
+fn chained(left: &Expr, operator: &BinaryOperator) -> Expr {
+    let level = |operator: &BinaryOperator| match operator {
+        BinaryOperator::Plus | BinaryOperator::Minus => 1,
+        BinaryOperator::Multiply => 2,
+        BinaryOperator::StringConcat => 3,
+        _ => 0,
+    };
+    match left {
+        Expr::Nested(inner) => match inner.as_ref() {
+            Expr::BinaryOp { op, .. } if level(op) == level(operator) && level(op) > 0 => (**inner).clone(),
+            _ => left.clone(),
+        },
+        _ => nested(left.clone()),
+    }
+}
+
 /// What to do about a moment that has no time zone.
 pub const ZONE: &str = "give it a time zone: x.replace(tzinfo=timezone.utc)";
 
 /// What to do about a value that may be `None`.
-const MAY_BE_NONE: &str = "test it first (`if x is None: ...`), or declare the column NOT NULL";
+pub const MAY_BE_NONE: &str = "test it first (`if x is None: ...`), or declare the column NOT NULL";
 
 /// What an operation gives on a value whose class is not known yet: the class of the other, if that is.
 fn pending(left: &Value, right: &Value, span: Span) -> Option<Value> {
@@ -315,10 +236,11 @@ pub fn calculated(
     }
     let no_operator = || {
         let what = format!("{} {} {}", left.class.name(), operator.symbol(), right.class.name());
-        (what, "convert one of the values".to_string())
+        (what, hint::operands(operator, &left.class, &right.class))
     };
-    let plain =
-        |symbol: BinaryOperator| part::binary(nested(left.tree.clone()), symbol, nested(right.tree.clone()));
+    let plain = |symbol: BinaryOperator| {
+        part::binary(chained(&left.tree, &symbol), symbol, nested(right.tree.clone()))
+    };
     use Class::{Decimal, Float, Span as Time, Text, Whole};
     let (tree, class) = match (operator, &left.class, &right.class) {
         (Operator::Multiply, Text, Whole) => {

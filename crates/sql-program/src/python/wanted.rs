@@ -28,6 +28,7 @@ impl Lowering<'_> {
                     query.arguments.iter().for_each(|argument| self.note(argument));
                 }
                 StatementKind::Append(_, value)
+                | StatementKind::Receive(_, value)
                 | StatementKind::Say(_, value)
                 | StatementKind::Raise(_, value) => self.note(value),
                 StatementKind::SetElement(_, place, value) => {

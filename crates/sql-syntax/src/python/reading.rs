@@ -40,13 +40,24 @@ pub fn read(body: &str, name: &str) -> Result<(Source, Function)> {
 
 /// A part of a function that programs do not express: what it is, where, and what to write instead.
 pub fn refused(source: &Source, span: Span, what: &str, instead: &str) -> Error {
+    let error = Error::new(SqlState::NOT_SUPPORTED, format!("a compiled transaction cannot have {what}"));
+    placed(error, source, span).with_hint(instead.to_string())
+}
+
+/// An error at its place in a function, which its detail begins with: the line's number, the line, and a caret.
+#[must_use]
+pub fn placed(error: Error, source: &Source, span: Span) -> Error {
     let (line, column, text) = source.place(span.start);
-    let width = (span.end.saturating_sub(span.start) as usize).clamp(1, text.len().max(1));
-    let caret = format!("{}{}", " ".repeat(column as usize - 1), "^".repeat(width.min(text.chars().count())));
-    Error::new(SqlState::NOT_SUPPORTED, format!("a compiled transaction cannot have {what}"))
-        .at_line(line)
-        .with_detail(format!("line {line}:\n{text}\n{caret}"))
-        .with_hint(instead.to_string())
+    let before = column as usize - 1;
+    let said = source.text.get(span.start as usize..span.end as usize).unwrap_or_default();
+    let width = said.lines().next().unwrap_or_default().chars().count().max(1);
+    let width = width.min(text.chars().count().saturating_sub(before).max(1));
+    let place = format!("line {line}:\n{text}\n{}{}", " ".repeat(before), "^".repeat(width));
+    let detail = match error.detail() {
+        Some(detail) => format!("{place}\n{detail}"),
+        None => place,
+    };
+    error.at_line(line).with_detail(detail)
 }
 
 /// Places in a list.
@@ -165,6 +176,12 @@ impl Reader<'_> {
                 self.expression(&node["place"])?,
                 self.expression(&node["value"])?,
             ),
+            "Received" => {
+                let names = self.list(node, "names")?.iter();
+                let names = names.map(|name| name.as_str().map(String::from)).collect::<Option<_>>();
+                let names = names.ok_or_else(|| malformed("names that are no texts"))?;
+                StatementKind::Receive(names, self.expression(&node["value"])?)
+            }
             "Said" => StatementKind::Say(self.word(node, "state")?, self.expression(&node["value"])?),
             "Raised" => StatementKind::Raise(self.word(node, "kind")?, self.expression(&node["message"])?),
             "Tried" => self.tried(node)?,
@@ -268,8 +285,8 @@ impl Reader<'_> {
             arguments: self.expressions(node, "args")?,
             optional: places(&node["optional"]),
             spans: places(&node["spans"]),
-            may_be_none: node["may_be_none"].as_bool().unwrap_or(true),
-            gives_span: node["gives_span"].as_bool().unwrap_or(false),
+            may_be_none: places(&node["may_be_none"]),
+            gives_spans: places(&node["gives_spans"]),
         }))
     }
 

@@ -54,6 +54,8 @@ pub enum StatementKind {
     Append(Expression, Expression),
     /// The element of a list at a place from 0, which is there, becomes another.
     SetElement(Expression, Expression, Expression),
+    /// Names become the values of a row of SQL, or those that a program gives.
+    Receive(Vec<String>, Expression),
     /// A text for the caller, under an SQLSTATE.
     Say(String, Expression),
     /// The end of the transaction by an exception of a class, with a text, unless something around catches it.
@@ -141,10 +143,10 @@ pub struct Call {
     pub optional: Vec<usize>,
     /// Places of those that are times between moments.
     pub spans: Vec<usize>,
-    /// Whether what it gives may be `None`.
-    pub may_be_none: bool,
-    /// Whether what it gives is a time between moments.
-    pub gives_span: bool,
+    /// Places of those of its results that may be `None`.
+    pub may_be_none: Vec<usize>,
+    /// Places of those of its results that are times between moments.
+    pub gives_spans: Vec<usize>,
 }
 
 /// A statement of SQL with its arguments.

@@ -14,6 +14,7 @@ by side.
 ``statements``  statements in fewer words
 ``expressions`` expressions in fewer words
 ``collections`` lists, sets and dictionaries
+``loops``       how collections and rows are gone through
 ``ordering``    order by keys
 ``texts``       texts that are taken apart, and f-strings
 ``moments``     moments, and times between them

@@ -111,14 +111,13 @@ class Body:
     def _take_globals(self) -> None:
         """Globals that are assigned come in as arguments, and go back when the call has committed."""
         outside = names_outside(self._function)
-        names = {
-            name for node in ast.walk(self._tree) if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names
-        }
-        for name in sorted(names):
+        places = [node for node in ast.walk(self._tree) if isinstance(node, (ast.Global, ast.Nonlocal))]
+        names = {name: place for place in places for name in place.names}
+        for name, place in sorted(names.items()):
             kind = type(outside.get(name))
             if kind not in (bool, int, str, decimal.Decimal):
                 what = f"global {name}, which is no bool, int, str or Decimal now"
-                raise Refused(self._tree, what, "give it a value before the function is defined")
+                raise Refused(place, what, "give it a value before the function is defined")
             self._program.assigned[name] = kind
             self._program.captures.append(Capture(name, name, kind, self._function))
 
@@ -134,8 +133,6 @@ class Body:
             program = self._database._transaction(called).program()
         if program.assigned:
             raise Refused(self._tree, "a call of a function that assigns globals", "return what it assigns")
-        if program.is_tuple or program.record is not None:
-            raise Refused(self._tree, "a call of a function that returns a tuple", "return one value")
         return program
 
 

@@ -22,7 +22,8 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..errors import Error
+from ..errors import Error, ProgrammingError
+from ..parameters import braced
 from .handlers import refuse_uncatchable, refuse_values
 from .kernel import BETWEEN, LOGGED, PRINTED, WRITTEN, Called, Said
 from .kinds import Kind
@@ -354,6 +355,11 @@ class Captures(ast.NodeTransformer):
     def _file_of(self, node: ast.expr | None) -> ast.Name | None:
         return self._files.get(node.id) if isinstance(node, ast.Name) else None
 
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> ast.stmt:
+        raise Refused(node, f"{node.name}, which is defined in it", "define it outside of the transaction")
+
+    visit_AsyncFunctionDef = visit_ClassDef = visit_FunctionDef
+
     def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
         before, self._loops = self._own, self._loops + 1
         self._own = before | {argument.arg for argument in node.args.args}
@@ -378,10 +384,24 @@ class Captures(ast.NodeTransformer):
                 return self._logged(node.value, called)
         return self.generic_visit(node)
 
+    def _with_variables(self, node: ast.Call) -> ast.Call:
+        """``db.sql("... {name}")`` as ``db.sql("... {name}", name=name)``."""
+        try:
+            names = braced(node.args[0].value)[1]  # type: ignore[attr-defined]
+        except ProgrammingError:
+            return node
+        given = {keyword.arg for keyword in node.keywords}
+        missing = [name for name in names if name not in given and (name in self._own or name in self._outside)]
+        variables = [at(ast.keyword(name, at(ast.Name(name, ast.Load()), node)), node) for name in missing]
+        return at(ast.Call(node.func, node.args, [*node.keywords, *variables]), node)
+
     def visit_Call(self, node: ast.Call) -> ast.expr:
         table = self._named_table(node)
         if table is not None:
             return table
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "sql" and self._ours(node.func.value) is not None:
+            if len(node.args) == 1 and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str):
+                node = self._with_variables(node)
         found, called = self._meant(node.func)
         if not found and isinstance(node.func, ast.Attribute) and node.func.attr == "quantize":
             return self._quantized(node, node.func)
@@ -539,19 +559,23 @@ class Captures(ast.NodeTransformer):
         optional = [place for place, kind in enumerate(program.kinds) if kind.is_optional]
         captured = [Kind(capture.kind) for capture in program.captures]
         kinds = [*program.kinds, *captured]
-        return at(
+        gives = program.returns
+        called = at(
             Called(
                 function=program.name,
                 args=ordered,
                 order=[ordered.index(argument) for argument in written],
                 optional=optional,
                 spans=[place for place, kind in enumerate(kinds) if kind.of is datetime.timedelta],
-                may_be_none=any(kind.is_optional for kind in program.returns),
-                gives_list=any(kind.is_list for kind in program.returns),
-                gives_span=any(kind.of is datetime.timedelta for kind in program.returns),
+                gives=len(gives),
+                may_be_none=[place for place, kind in enumerate(gives) if kind.is_optional],
+                gives_lists=[place for place, kind in enumerate(gives) if kind.is_list],
+                gives_spans=[place for place, kind in enumerate(gives) if kind.of is datetime.timedelta],
             ),
             node,
         )
+        called.record = program.record
+        return called
 
     def _printed(self, call: ast.Call) -> ast.stmt:
         """What is printed, as one text."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ..errors import ProgrammingError
-from ..parameters import bound, braced
+from ..parameters import bound, braced, named
 from .handlers import DIVISION
-from .kernel import Called, Element, Query, Raised, Zero
+from .kernel import Called, Element, Query, Raised, Received, Zero
 from .names import (
     DICT,
     LIST,
@@ -21,6 +22,7 @@ from .names import (
     call,
     compare,
     constant,
+    is_call_of_row,
     is_of_database,
     is_of_range,
     is_of_rows,
@@ -224,6 +226,10 @@ class Expressions(Texts):
         field = field_named(node, self.records)
         if field is not None:
             return field
+        if is_call_of_row(node.value):
+            row = self.shapes.new("row")
+            out.append(store(row, self.row_or_value(node.value, out), node))
+            return at(ast.Attribute(load(row, node), node.attr, node.ctx), node)
         owner = self.value(node.value, out)
         if node.attr in _OF_VALUES and not isinstance(owner, ast.Name):
             # A part of a value: the database takes parts of what has a name.
@@ -283,13 +289,16 @@ class Expressions(Texts):
             return load(name_of_row, node)
         if isinstance(node.value, (ast.Tuple, ast.List)):
             raise Refused(node, "an element of a literal", "give the list a name")
+        if isinstance(node.value, ast.Name) and node.value.id in self.shapes.rows:
+            # A column by its place.
+            return at(ast.Subscript(node.value, self.value(node.slice, out), node.ctx), node)
         return self._part_of_text(node, out)
 
     def _part_of_text(self, node: ast.Subscript, out: Statements) -> ast.expr:
         """``text[place]``, ``text[a:b]``"""
         if isinstance(node.slice, ast.Slice):
             if node.slice.step is not None:
-                raise Refused(node, "a slice with a step", "take parts without one")
+                raise Refused(node, "a slice with a step", "go through the places: for i in range(0, len(x), 2)")
             none = constant(None, node)
             text, *bounds = self.sequence([node.value, node.slice.lower or none, node.slice.upper or none], out)
         else:
@@ -398,11 +407,12 @@ class Expressions(Texts):
             instead = "write the text out, with {name} for each value: db.sql('... where id = {id}', id=id)"
             raise Refused(text, "a statement that is put together", instead)
         try:
-            written, places = braced(text.value, given)
+            written, names = braced(text.value)
+            named(names, given, dict)
         except ProgrammingError as error:
             raise Refused(node, f"this statement: {error.args[0]}", "write {name}, and name=value for each") from None
         done = dict(zip(given, self.sequence(list(given.values()), out)))
-        return at(Query(text=written, args=[done[place] for place in places]), node)
+        return at(Query(text=written, args=[done[name] for name in names]), node)
 
     def _value_List(self, node: ast.expr, out: Statements) -> ast.expr:
         return load(self.list_of(node, out), node)
@@ -418,19 +428,17 @@ class Expressions(Texts):
                 raise Refused(node, what, "test what it divides by, and raise another exception")
         done = self.sequence([node.args[place] for place in node.order], out)
         arguments = [done[node.order.index(place)] for place in range(len(node.args))]
-        return at(
-            Called(
-                function=node.function,
-                args=arguments,
-                order=node.order,
-                optional=node.optional,
-                spans=node.spans,
-                may_be_none=node.may_be_none,
-                gives_list=node.gives_list,
-                gives_span=node.gives_span,
-            ),
-            node,
-        )
+        made = copy.copy(node)
+        made.args = arguments
+        return made
+
+    def received(self, node: Called, out: Statements) -> list[ast.expr]:
+        """The values of a function that gives several, each with a name."""
+        names = [self.shapes.new("value") for _ in range(node.gives)]
+        for place in node.gives_lists:
+            self.shapes.hold(names[place], LIST)
+        out.append(at(Received(names=names, value=self.called(node, out)), node))
+        return [load(name, node) for name in names]
 
     def _value_Called(self, node: Called, out: Statements) -> ast.expr:
         name = self.shapes.new("value")

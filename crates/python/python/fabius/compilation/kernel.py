@@ -10,6 +10,8 @@ import ast
 import builtins
 from typing import TYPE_CHECKING, Any
 
+from .refusal import Refused
+
 __all__ = [
     "Append",
     "Called",
@@ -18,6 +20,7 @@ __all__ = [
     "Empty",
     "Query",
     "Raised",
+    "Received",
     "Handler",
     "Said",
     "SetElement",
@@ -97,17 +100,31 @@ class Tried(ast.stmt):
 
 class Called(ast.expr):
     """A call of another compiled function: its arguments in the order of its parameters, the order in which they are
-    computed, places of those that may be ``None`` and of those that are times, and what it gives."""
+    computed, places of those that may be ``None`` and of those that are times; and of what it gives, how many values
+    those are, and places of those that may be ``None``, that are lists and that are times."""
 
-    _fields = ("function", "args", "order", "optional", "spans", "may_be_none", "gives_list", "gives_span")
+    _fields = (
+        "function",
+        "args",
+        "order",
+        "optional",
+        "spans",
+        "gives",
+        "may_be_none",
+        "gives_lists",
+        "gives_spans",
+    )
     function: str
     args: builtins.list[ast.expr]
     order: builtins.list[int]
     optional: builtins.list[int]
     spans: builtins.list[int]
-    may_be_none: bool
-    gives_list: bool
-    gives_span: bool
+    gives: int
+    may_be_none: builtins.list[int]
+    gives_lists: builtins.list[int]
+    gives_spans: builtins.list[int]
+    #: The data class of what it gives, if it is one.
+    record: type | None = None
 
     if TYPE_CHECKING:
 
@@ -119,9 +136,10 @@ class Called(ast.expr):
             order: builtins.list[int],
             optional: builtins.list[int],
             spans: builtins.list[int],
-            may_be_none: bool,
-            gives_list: bool,
-            gives_span: bool,
+            gives: int,
+            may_be_none: builtins.list[int],
+            gives_lists: builtins.list[int],
+            gives_spans: builtins.list[int],
         ) -> None: ...
 
 
@@ -185,6 +203,18 @@ class SetElement(ast.stmt):
         def __init__(self, *, list: ast.expr, place: ast.expr, value: ast.expr) -> None: ...
 
 
+class Received(ast.stmt):
+    """Names become the columns of a row, or the values of a function that gives several."""
+
+    _fields = ("names", "value")
+    names: builtins.list[str]
+    value: ast.expr
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, names: builtins.list[str], value: ast.expr) -> None: ...
+
+
 class Append(ast.stmt):
     """A list grows by an element."""
 
@@ -197,8 +227,17 @@ class Append(ast.stmt):
         def __init__(self, *, list: ast.expr, value: ast.expr) -> None: ...
 
 
-def json_of(node: ast.AST) -> dict[str, Any]:
-    """A node with its class and place, as JSON has it."""
+#: How deep the database reads JSON.
+_DEPTH = 120
+
+
+def json_of(node: ast.AST, depth: int = 0) -> dict[str, Any]:
+    """A node with its class and place, as JSON has it.
+
+    Raises ``Refused`` for what stands too deep within others.
+    """
+    if depth > _DEPTH:
+        raise Refused(node, "parts this deep", "give a part of it a name, and write that")
     made: dict[str, Any] = {"class": type(node).__name__}
     if hasattr(node, "lineno"):
         made["at"] = [node.lineno, node.col_offset, node.end_lineno, node.end_col_offset]  # type: ignore[attr-defined]
@@ -212,9 +251,9 @@ def json_of(node: ast.AST) -> dict[str, Any]:
         return made
     for field, value in ast.iter_fields(node):
         if isinstance(value, ast.AST):
-            made[field] = json_of(value)
+            made[field] = json_of(value, depth + 1)
         elif isinstance(value, list):
-            made[field] = [json_of(part) if isinstance(part, ast.AST) else part for part in value]
+            made[field] = [json_of(part, depth + 2) if isinstance(part, ast.AST) else part for part in value]
         else:
             made[field] = value
     return made

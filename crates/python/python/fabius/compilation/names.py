@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from .kernel import Called
 
-__all__ = ["DICT", "LIST", "ONE", "OWN", "SET", "Renamed", "Shapes", "Statements"]
+__all__ = ["DICT", "LIST", "ONE", "OWN", "SET", "Renamed", "Shapes", "Statements", "is_call_of_row"]
 
 #: What a name holds.
 LIST, DICT, SET, ONE = "list", "dict", "set", "one"
@@ -114,6 +114,13 @@ def is_of_database(node: ast.AST) -> bool:
     return isinstance(node, ast.Name) and node.id == "the database"
 
 
+def is_of_table(node: ast.AST) -> bool:
+    """Whether it is ``db.table[key]``, or ``db.table.get(key)``."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
+        return isinstance(node.func.value, ast.Attribute) and is_of_database(node.func.value)
+    return isinstance(node, ast.Subscript) and is_of_database(node.value)
+
+
 def is_of_range(node: ast.AST) -> bool:
     """Whether it is ``db.table[lower:upper]``, or ``db.table[first, lower:upper]``."""
     if not isinstance(node, ast.Subscript) or not is_of_database(node.value):
@@ -140,10 +147,23 @@ class Renamed(ast.NodeTransformer):
         return at(ast.Name(self._names.get(node.id, node.id), node.ctx), node)
 
 
+def is_call_of_row(node: ast.expr) -> bool:
+    """Whether it is the row that a statement gives: ``db.sql(...).one()``."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "one"
+        and isinstance(node.func.value, ast.Call)
+        and is_of_database(node.func.value.func)
+    )
+
+
 class Shapes:
     """What a function's names hold, by what is assigned to them."""
 
     def __init__(self, lists: set[str], tree: ast.FunctionDef) -> None:
+        #: Names that are rows, of a statement or of a table.
+        self.rows = _rows_of(tree)
         self._shapes = dict.fromkeys(lists, LIST)
         self._names = 0
         before: dict[str, str] | None = None
@@ -171,7 +191,7 @@ class Shapes:
         if isinstance(node, (ast.Set, ast.SetComp)):
             return SET
         if isinstance(node, Called):
-            return LIST if node.gives_list else ONE
+            return LIST if node.gives == 1 and node.gives_lists else ONE
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Name):
                 return {"list": LIST, "sorted": LIST, "dict": DICT, "set": SET}.get(node.func.id, ONE)
@@ -194,3 +214,13 @@ class Shapes:
         """A name that no function can write."""
         self._names += 1
         return f"{what} {self._names}"
+
+
+def _rows_of(tree: ast.AST) -> set[str]:
+    targets: list[ast.expr] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and (is_call_of_row(node.value) or is_of_table(node.value)):
+            targets += node.targets
+        elif isinstance(node, (ast.For, ast.comprehension)) and is_of_rows(node.iter):
+            targets.append(node.target)
+    return {target.id for target in targets if isinstance(target, ast.Name)}

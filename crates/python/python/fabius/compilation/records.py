@@ -8,6 +8,7 @@ import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from .kernel import Called
 from .names import OWN, at, load, stored
 from .refusal import Refused
 
@@ -92,6 +93,8 @@ def kind_of_record(node: ast.AST | None, records: Mapping[str, type]) -> type | 
     """The data class of a value, if it is a record."""
     if isinstance(node, Made):
         return node.kind
+    if isinstance(node, Called):
+        return node.record
     return records.get(node.id) if isinstance(node, ast.Name) else None
 
 

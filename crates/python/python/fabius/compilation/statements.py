@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .collections import Changes
 from .expressions import Expressions
 from .handlers import DIVISION, caught
-from .kernel import BARE, Called, Declared, Element, Handler, Raised, Said, SetElement, Tried, Zero
+from .kernel import BARE, Called, Declared, Element, Handler, Raised, Received, Said, SetElement, Tried, Zero
 from .names import (
     DICT,
     LIST,
@@ -25,6 +25,7 @@ from .names import (
     constant,
     count_of,
     is_call_of,
+    is_call_of_row,
     is_of_database,
     load,
     negated,
@@ -33,7 +34,7 @@ from .names import (
     store,
     when,
 )
-from .records import field_named, kind_of_record, taken, values_of
+from .records import Made, field_named, kind_of_record, taken, values_of
 from .refusal import Refused
 from .texts import is_of_text
 
@@ -123,6 +124,8 @@ class Desugaring(Expressions):
             for part, one in zip(target.elts, values):
                 self._assign(part, one, place, out)
             return
+        if isinstance(value, Called) and value.record is not None:
+            value = self._made(value, out)
         if isinstance(target, ast.Name) and target.id in self.records:
             fields = taken(target, value, self.records, place)
             values = [self.named(one, out) for one in self.sequence([one for _, one in fields], out)]
@@ -179,6 +182,13 @@ class Desugaring(Expressions):
 
     def _several(self, value: ast.expr, count: int, out: Statements) -> ast.expr:
         """What gives several values at once, as so many."""
+        if isinstance(value, Called) and value.gives > 1:
+            if value.record is not None:
+                raise Refused(value, f"several targets for a {value.record.__name__}", "take its fields: x.field")
+            return at(ast.Tuple(self.received(value, out), ast.Load()), value)
+        asked = isinstance(value, ast.Call) and is_call_of_row(value)
+        if asked or (isinstance(value, ast.Name) and value.id in self.shapes.rows):
+            return self._columns(value, count, out)
         if is_call_of(value, "divmod") and isinstance(value, ast.Call) and len(value.args) == 2:
             return at(ast.Tuple(self.quotient(value, out), ast.Load()), value)
         if is_of_text(value, ONE, ("partition", "rpartition")) and isinstance(value, ast.Call):
@@ -186,6 +196,25 @@ class Desugaring(Expressions):
         if not isinstance(value, (ast.Tuple, ast.List)) and self.shapes.of(value) == LIST:
             return self._elements(value, count, out)
         return value
+
+    def _columns(self, value: ast.expr, count: int, out: Statements) -> ast.expr:
+        """The columns of a row of SQL."""
+        row = self.shapes.new("row")
+        names = [self.shapes.new("value") for _ in range(count)]
+        if isinstance(value, ast.Name):
+            row = value.id
+        else:
+            out.append(store(row, self.row_or_value(value, out), value))
+        out.append(at(Received(names=names, value=load(row, value)), value))
+        return at(ast.Tuple([load(name, value) for name in names], ast.Load()), value)
+
+    def _made(self, value: Called, out: Statements) -> Made:
+        """The record that a function gives."""
+        fields = self.received(value, out) if value.gives > 1 else [self.value(value, out)]
+        made = at(Made(values=fields), value)
+        assert value.record is not None
+        made.kind = value.record
+        return made
 
     def _elements(self, value: ast.expr, count: int, out: Statements) -> ast.expr:
         """The elements of a list that has so many."""
@@ -300,6 +329,10 @@ class Desugaring(Expressions):
     def _do_Return(self, node: ast.Return, out: Statements) -> None:
         value = node.value
         kind = kind_of_record(value, self.records)
+        if isinstance(value, Called) and value.gives > 1 and value.record is self.record:
+            value = at(ast.Tuple(self.received(value, out), ast.Load()), value)
+            out.append(at(ast.Return(value), node))
+            return
         if kind is not self.record and kind is not None:
             raise Refused(node, f"a {kind.__name__} as the result", "annotate what it returns")
         if value is not None and kind is not None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
-from .collections import Body, Collections
+from .collections import Body
 from .kernel import Raised
+from .loops import Loops
 from .moments import parts_of_moment
 from .names import LIST, ONE, Statements, at, attribute, call, compare, constant, load, loop, store, stored, when
 from .refusal import Refused
@@ -20,7 +21,7 @@ _WHITE = "".join(character for character in map(chr, range(0x3001)) if character
 _OF_MOMENT = re.compile(r"%.")
 
 
-class Texts(Collections):
+class Texts(Loops):
     """What is done with texts. Other expressions are the business of whoever is derived from it."""
 
     def method(self, owner: ast.expr, name: str, arguments: list[ast.expr], place: ast.AST) -> ast.Call:

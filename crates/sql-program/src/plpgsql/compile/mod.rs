@@ -35,6 +35,7 @@ use fabius_program::syntax::tree::Block;
 use fabius_sql_meaning::catalog::{Catalog, ObjectName, Oid};
 use fabius_sql_meaning::parameter_types::ParameterTypes;
 use fabius_sql_syntax::plpgsql::tree::Body;
+use fabius_sql_syntax::python::reading::{placed, refused};
 use fabius_value::{Error, Result};
 use result::Output;
 use sequence::Target;
@@ -269,6 +270,13 @@ impl<'c> Compiler<'c> {
         if error.line().is_some() {
             return error;
         }
+        if self.definition.language == "python" {
+            if error.state() == fabius_value::SqlState(*b"54001") {
+                let instead = "give a part of it a name, and write that";
+                return refused(&self.definition.source, span, "parts this deep", instead);
+            }
+            return placed(error.without_position(), &self.definition.source, span);
+        }
         let line = match error.position() {
             Some(position) => {
                 let before = self.definition.source.text.chars().take(position.saturating_sub(1) as usize);
@@ -281,6 +289,10 @@ impl<'c> Compiler<'c> {
 
     /// An error at a place of the body.
     fn error(&self, state: &[u8; 5], span: Span, message: impl Into<String>) -> Error {
-        Error::new(fabius_value::SqlState(*state), message).at_line(self.definition.source.line(span.start))
+        let error = Error::new(fabius_value::SqlState(*state), message);
+        match self.definition.language.as_str() {
+            "python" => placed(error, &self.definition.source, span),
+            _ => error.at_line(self.definition.source.line(span.start)),
+        }
     }
 }
