@@ -6,10 +6,12 @@ what ended a call. Statements of SQL are not understood: whoever writes one says
 """
 
 import decimal
+import sys
 from typing import Any, NamedTuple
 
 import fabius
 from fabius.errors import of_sqlstate
+from fabius.parameters import braced
 
 _ROUNDED = decimal.ROUND_HALF_UP
 
@@ -78,8 +80,9 @@ class Model:
         return self._statements[known](self, *values)
 
     def sql(self, text, **values):
-        """What a statement gives whose values are in braces."""
-        return self._statements[text](self, **values)
+        """What a statement gives whose values are in braces; those that are not given are the caller's variables."""
+        known = {**sys._getframe(1).f_globals, **sys._getframe(1).f_locals, **values}
+        return self._statements[text](self, **{name: known[name] for name in braced(text)[1]})
 
 
 class Answer(list):

@@ -409,7 +409,8 @@ CASES = [
     # Numbers with names; exceptions that come from others.
     (
         "def f(a: int) -> int:\n    try:\n        if a > Size.SMALL.value:\n            raise ValueError(f'{a}')\n"
-        "        return Size.LARGE.value * 2 + sum(x == Size.SMALL.value for x in [a, 7])\n    except ValueError as error:\n"
+        "        return Size.LARGE.value * 2 + sum(x == Size.SMALL.value for x in [a, 7])\n"
+        "    except ValueError as error:\n"
         "        raise AssertionError('no such size') from error\n",
         [(0,), (1,), (2,)],
     ),
@@ -530,6 +531,47 @@ CASES = [
         "    n = 0\n    for row in db.sql('select note, item from stock where item >= {least}', least=a * 1):\n"
         "        n += row.item\n    return n + db.sql('select count(*) from stock').scalar()\n",
         [(1,), (9,)],
+    ),
+    # `and` and `or` give one of their parts.
+    (
+        "def f(o: int | None, s: str, t: str | None, x: float) -> str:\n    n = o or len(s) or 7\n"
+        "    word = t or s or 'none'\n"
+        "    other = s and word and t\n    one = (o or 3) and n\n    both = o and n\n    y = x or 1.5\n"
+        "    return f'{n} {word} {other} {one} {both} {y} {t or word}'\n",
+        [(None, "", None, 0.0), (0, "x", "", 2.0), (4, "x", "y", -0.0), (None, "", "t", 1.0)],
+    ),
+    # Values that come several at once: columns of rows, and what functions give.
+    (
+        "def g(a: int) -> tuple[int, str | None, list[int], timedelta]:\n    print('g', a)\n"
+        "    db.stock[1].qty += a\n    return a, None if a > 1 else 'x', [a, 7], timedelta(days=a)\n\n\n"
+        "def f(a: int) -> str:\n    x, y, z, t = g(a)\n    z.append(4)\n    g(2)\n    x, y, other, t = g(x + len(z))\n"
+        "    other += z\n    return f'{x} {y} {len(other)} {other[0]} {t.days} {z[-1]}'\n",
+        [(1,), (-2,), (5,)],
+    ),
+    (
+        "def g(a: int) -> tuple[int, int]:\n    if a > 90:\n        raise ValueError('far')\n    return a + 1, a\n\n\n"
+        "def f(a: int) -> tuple[int, int]:\n    if a > 5:\n        return g(a)\n    x, y = g(a)\n    y, x = g(y + x)\n"
+        "    row = db.stock[1]\n    row.qty, n = g(x)\n    return row.qty + n, y\n",
+        [(1,), (5,), (6,), (91,), (-3,)],
+    ),
+    (
+        "@dataclass\nclass Both:\n    n: int\n    word: str\n\n\n"
+        "def g(a: int) -> Both:\n    made = Both(a, 'q' * (a % 3))\n    made.n += 1\n    return made\n\n\n"
+        "def h(a: int) -> Both:\n    return g(a + 1)\n\n\n"
+        "def f(a: int) -> str:\n    one = g(a)\n    one.n += 1\n    other = h(one.n)\n"
+        "    return f'{one.n}{one.word}{other.n}{other.word}'\n",
+        [(1,), (5,), (6,)],
+    ),
+    (
+        "def f(least: int) -> str:\n    said = ''\n"
+        "    for word, item in db.sql('select note, item from stock where item >= {least}'):\n"
+        "        least = item if word is None else 0\n        said += f'{word}-{item} '\n"
+        "    [count] = db.sql('select count(*) from stock').one()\n"
+        "    row = db.sql('select count(*) from stock').one()\n"
+        "    item = 1\n    first = db.execute('select qty from stock where item = %s', (item,)).one().qty\n"
+        "    n = sum(item for _, item in db.sql('select note, item from stock where item >= {least}', least=2))\n"
+        "    return f'{said}{count} {row[0]} {first} {n}'\n",
+        [(1,), (3,), (9,)],
     ),
 ]
 

@@ -130,7 +130,7 @@ class Refusals(unittest.TestCase):
             "row where it may not",
             "before",
         ),
-        ("x = (a and 'x')", "and or or whose value is no bool", "if x else y"),
+        ("x = (a and 'x')", "str or int by a condition", "convert it: str(a)"),
         ("global g\n    g = a", "global g, which is no bool, int, str or Decimal now", "give it a value"),
         ("match a:\n        case [x]:\n            pass", "this pattern", "match literals"),
         ("f(a)", "f calls itself", "write a loop"),

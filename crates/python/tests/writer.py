@@ -31,6 +31,14 @@ def h(n: int, s: str = 'y', *, end: str = '') -> str | None:
     return s
 
 
+def m(n: int, s: str) -> tuple[int, str | None, list[int]]:
+    if n % 5 == 1:
+        return n // 2, None, [n, n]
+    print('m', s)
+    db.stock[1].qty -= 1
+    return n, f'{s}{n}', [x for x in range(n % 3)]
+
+
 def k(given: list[int], least: int) -> list[int]:
     fabius.require(least < 9, f'{least} of {len(given)}')
     return [x for x in given if x >= least]
@@ -518,16 +526,31 @@ class Writer(Expressions):
         name = self.fresh("q")
         before = self.ints[:]
         least = self.int(1)
-        self.ints += [f"{name}.n", f"{name}.many"]
+        columns = [f"{name}.n", f"{name}.many"]
+        if self.chance.random() < 0.4:
+            columns = [self.fresh("n"), self.fresh("m")]
+            name = ", ".join(columns)
+        self.ints += columns
         body = self.body_of(depth)
         self.ints[:] = before
         return f"{indent}for {name} in db.execute({LINES!r}, ({least},)):\n{body}"
 
     def write_call(self, depth, indent):
+        if self.chance.random() < 0.4:
+            return self.write_call_of_several(indent)
         name = self.fresh("i")
         value = f"g({self.int(1)}) + {self.int(0)}"
         self.ints.append(name)
         return f"{indent}{name} = {value}\n"
+
+    def write_call_of_several(self, indent):
+        """A function that gives several values, each of which gets a name."""
+        number, text, items = self.fresh("i"), self.fresh("t"), self.fresh("l")
+        value = f"m({self.int(1)}, {self.text(0)})"
+        self.ints.append(number)
+        self.lists.append(items)
+        self.texts.append(text)
+        return f"{indent}{number}, {text}, {items} = {value}\n{indent}{text} = {text} or {self.text(0)}\n"
 
     # Collections.
 

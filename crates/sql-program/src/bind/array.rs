@@ -6,10 +6,11 @@ use super::list::List;
 use super::scope::Found;
 use super::stop::{Bind, Place, beyond};
 use super::tree;
+use crate::plpgsql::Returned;
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::Span;
 use fabius_program::syntax::tree::{
-    Expression, ExpressionKind, Results, SortKey, StatementKind, TypeKind, TypeName,
+    Expression, ExpressionKind, Parameter, Results, SortKey, StatementKind, TypeKind, TypeName,
 };
 use fabius_sql_meaning::analysis;
 use fabius_sql_meaning::catalog;
@@ -22,9 +23,20 @@ use fabius_value::DataType;
 use sqlparser::ast::{self, Expr};
 
 impl Binder<'_> {
-    /// `SELECT f(...)` of a function that returns an array: its results, and the columns that they are. A list of rows
-    /// could not hold it.
+    /// `SELECT f(...)` of a function that returns an array, or `SELECT * FROM f(...)` of one that returns arrays among
+    /// others: its results, and the columns that they are. A list of rows could not hold them.
     pub(super) fn arrays(&mut self, query: &ast::Query) -> Bind<Option<(Results, Vec<OutputColumn>)>> {
+        if let Some(row) = self.row_with_arrays(query)? {
+            let (columns, values): (Vec<OutputColumn>, Vec<Bound>) = row.into_iter().unzip();
+            let result = |(at, value): (usize, &Bound)| Parameter {
+                name: tree::name(format!("c{}", at + 1)),
+                ty: value.result_type(),
+            };
+            let results = values.iter().enumerate().map(result).collect();
+            let values = values.into_iter().map(|value| value.expression).collect();
+            self.emit(tree::statement(StatementKind::Return { values }));
+            return Ok(Some((Results::Named(results), columns)));
+        }
         let ast::SetExpr::Select(select) = &*query.body else { return Ok(None) };
         let [item] = select.projection.as_slice() else { return Ok(None) };
         let (call, name) = match item {
@@ -40,12 +52,34 @@ impl Binder<'_> {
         }
         let Some(value) = crate::plpgsql::scalar(self, call)? else { return Ok(None) };
         let list = List::of(&value)?;
-        let kind = TypeKind::List(tree::scalar(super::held::held(&list.element), true));
+        let ty = value.result_type();
         self.emit(tree::statement(StatementKind::Return { values: vec![value.expression.clone()] }));
         let own = call.name.0.last().and_then(|part| part.as_ident()).map(catalog::folded);
         let name = name.or(own).unwrap_or_default();
         let column = OutputColumn { name, sql_type: list.array(), origin: (0, 0) };
-        Ok(Some((Results::One(TypeName { kind, span: Span::default() }), vec![column])))
+        Ok(Some((Results::One(ty), vec![column])))
+    }
+
+    /// The row of `SELECT * FROM f(...)`, of a function that returns arrays among others; `None` of anything else.
+    pub(crate) fn row_with_arrays(&mut self, query: &ast::Query) -> Bind<Option<Vec<(OutputColumn, Bound)>>> {
+        let ast::SetExpr::Select(select) = &*query.body else { return Ok(None) };
+        let ([ast::SelectItem::Wildcard(_)], [ast::TableWithJoins { relation, joins }]) =
+            (select.projection.as_slice(), select.from.as_slice())
+        else {
+            return Ok(None);
+        };
+        let ast::TableFactor::Table { name, args: Some(args), with_ordinality: false, .. } = relation else {
+            return Ok(None);
+        };
+        let is_plain = joins.is_empty() && select.selection.is_none() && query.limit_clause.is_none();
+        let call = super::table_function::called(name, args);
+        if !is_plain || !crate::plpgsql::returns_row_with_array(self, &call) {
+            return Ok(None);
+        }
+        match crate::plpgsql::table(self, &call)? {
+            Some(Returned::Row(row)) => Ok(Some(row)),
+            _ => beyond("arrays in rows"),
+        }
     }
 
     /// The list that an expression is; what it needs first goes to the block.

@@ -4,7 +4,8 @@ use super::constant::{Constant, Quoted};
 use super::held::held;
 use super::stop::Place;
 use super::tree;
-use fabius_program::syntax::tree::Expression;
+use fabius_program::syntax::Span;
+use fabius_program::syntax::tree::{Expression, ExpressionKind, TypeKind, TypeName};
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_value::interval::Interval;
 use fabius_value::{DataType, Value};
@@ -49,6 +50,16 @@ impl Bound {
     pub fn computed(expression: Expression, sql_type: SqlType, nullable: bool) -> Bound {
         let data_type = held(&sql_type);
         Bound::held_as(expression, sql_type, nullable, data_type)
+    }
+
+    /// The type as a result of a program: an array that is held as a list is one there too.
+    pub(crate) fn result_type(&self) -> TypeName {
+        match (&self.sql_type, &self.expression.kind) {
+            (SqlType::Array(element), ExpressionKind::Variable(_)) => {
+                TypeName { kind: TypeKind::List(tree::scalar(held(element), true)), span: Span::default() }
+            }
+            _ => tree::scalar_type(self.data_type, self.nullable),
+        }
     }
 
     /// What an expression computes, in another type of programs.

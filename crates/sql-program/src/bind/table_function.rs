@@ -212,7 +212,7 @@ impl<'a> Binder<'a> {
 }
 
 /// The call that a function in `FROM` is.
-fn called(name: &ast::ObjectName, arguments: &ast::TableFunctionArgs) -> ast::Function {
+pub(super) fn called(name: &ast::ObjectName, arguments: &ast::TableFunctionArgs) -> ast::Function {
     let list = ast::FunctionArgumentList {
         duplicate_treatment: None,
         args: arguments.args.clone(),

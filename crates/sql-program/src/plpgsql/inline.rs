@@ -134,6 +134,17 @@ pub fn returns_array(binder: &Binder<'_>, call: &ast::Function) -> bool {
     })
 }
 
+/// Whether a call is one of a function that returns a row which has an array; of one alone, too.
+pub fn returns_row_with_array(binder: &Binder<'_>, call: &ast::Function) -> bool {
+    let is_array = |sql_type: &SqlType| matches!(sql_type, SqlType::Array(_));
+    let has_array = |function: &Arc<Function>| match &function.returns {
+        Returns::Scalar(sql_type) => is_array(sql_type),
+        Returns::Record(columns) => columns.iter().any(|(_, sql_type)| is_array(sql_type)),
+        Returns::Table(_) => false,
+    };
+    named(binder, call).is_some_and(|functions| functions.iter().all(has_array))
+}
+
 fn calls_itself(name: &str) -> Error {
     let message = format!("a function that calls itself is not supported: {name}");
     Error::new(SqlState::NOT_SUPPORTED, message).with_hint("Every call ends: use a loop instead.")

@@ -32,5 +32,7 @@ pub use call::resolve_signature;
 pub(crate) use compile::{NOTICES, Returned, declare_notices};
 pub use creation::{Creation, create};
 pub use definition::is_create;
-pub(crate) use inline::{gathered, returns_array, returns_values, row_of_list, scalar, table};
+pub(crate) use inline::{
+    gathered, returns_array, returns_row_with_array, returns_values, row_of_list, scalar, table,
+};
 pub use outermost::{is_do, lower_call, lower_do};

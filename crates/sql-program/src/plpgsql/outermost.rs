@@ -61,8 +61,7 @@ fn finished(mut binder: Binder<'_>, returned: Returned, source: &Arc<Source>, ta
     let mut values = Vec::new();
     let mut results = Vec::new();
     for (at, (column, value)) in row.into_iter().enumerate() {
-        let ty = build::scalar_type(value.data_type, value.nullable);
-        results.push(Parameter { name: build::name(format!("c{}", at + 1)), ty });
+        results.push(Parameter { name: build::name(format!("c{}", at + 1)), ty: value.result_type() });
         values.push(value.expression);
         columns.push(column);
     }

@@ -146,16 +146,17 @@ impl Lowering<'_> {
                 let (truth, can_fail) = self.truth(expression)?;
                 Ok(Value { can_fail, ..Value::of(nested(truth), Class::Boolean, span) })
             }
-            ExpressionKind::Joined(_, all) => {
+            ExpressionKind::Joined(is_and, all) => {
+                let mut are_truths = true;
                 for part in all {
                     // Only what it is: it is computed below.
                     let (tests, present) = (std::mem::take(&mut self.tests), self.present.clone());
                     let value = self.value(part)?;
                     (self.tests, self.present) = (tests, present);
-                    if value.class != Class::Boolean || value.is_nullable {
-                        let what = "and or or whose value is no bool";
-                        return self.refused(part.span, what, "write `x if x else y`");
-                    }
+                    are_truths &= value.class == Class::Boolean && !value.is_nullable;
+                }
+                if !are_truths && let [first, rest @ ..] = all.as_slice() {
+                    return self.chosen(*is_and, first, rest, span);
                 }
                 let (truth, can_fail) = self.truth(expression)?;
                 Ok(Value { can_fail, ..Value::of(nested(truth), Class::Boolean, span) })
@@ -201,6 +202,18 @@ impl Lowering<'_> {
     }
 
     /// `left op right`
+    /// `first or rest`, or `first and rest`: one of the two.
+    fn chosen(&mut self, is_and: bool, first: &Expression, rest: &[Expression], span: Span) -> Result<Value> {
+        let rest = match rest {
+            [] => return self.value(first),
+            [last] => last.clone(),
+            _ => Expression { kind: ExpressionKind::Joined(is_and, rest.to_vec()), span },
+        };
+        let (then, otherwise) = if is_and { (rest, first.clone()) } else { (first.clone(), rest) };
+        let [condition, then, otherwise] = [first.clone(), then, otherwise].map(Box::new);
+        self.value(&Expression { kind: ExpressionKind::Conditional(condition, then, otherwise), span })
+    }
+
     pub(super) fn calculated(
         &self,
         operator: Operator,

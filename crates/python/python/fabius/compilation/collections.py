@@ -110,6 +110,8 @@ class Collections:
         if isinstance(node, ast.Constant) or is_own:
             return node
         name = self.shapes.new("value")
+        if isinstance(node, ast.Name) and self.shapes.of(node) == LIST:
+            self.shapes.hold(name, LIST)
         out.append(store(name, node, node))
         return load(name, node)
 

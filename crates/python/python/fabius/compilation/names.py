@@ -179,6 +179,12 @@ class Shapes:
     def _note(self, one: ast.expr, value: ast.expr) -> None:
         if isinstance(one, ast.Name) and self.of(value) != ONE:
             self._shapes[one.id] = self.of(value)
+        if isinstance(one, (ast.Tuple, ast.List)) and isinstance(value, Called) and value.gives == len(one.elts):
+            lists = [one.elts[place] for place in value.gives_lists]
+            self._shapes.update((target.id, LIST) for target in lists if isinstance(target, ast.Name))
+        elif isinstance(one, (ast.Tuple, ast.List)) and isinstance(value, (ast.Tuple, ast.List)):
+            for target, part in zip(one.elts, value.elts):
+                self._note(target, part)
 
     def of(self, node: ast.expr) -> str:
         """What an expression gives."""

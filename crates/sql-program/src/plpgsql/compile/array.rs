@@ -36,20 +36,28 @@ impl Compiler<'_> {
             block.push(build::append(&list.program, vec![bound.expression]));
             return Ok(());
         }
-        let array = SqlType::Array(Box::new(list.element.clone()));
-        self.bind(scope, value.span, block, |_, binder| {
+        let given = self.bind(scope, value.span, block, |_, binder| {
             let given = binder.argument(&value.tree)?;
-            let is_null = given.is_null();
-            let from = match is_null {
-                true => String::new(),
-                false => {
-                    let given = binder.array(given, &array)?;
-                    crate::bind::List::of(&given)?.name
-                }
-            };
-            if from != list.program {
+            if given.is_null() { Ok(None) } else { binder.array(given, &list.array()).map(Some) }
+        })?;
+        self.store_list(list, given.as_ref(), value.span, scope, block)
+    }
+
+    /// Gives an array the elements of another; of none, and of null, it becomes empty.
+    pub(super) fn store_list(
+        &mut self,
+        list: &List,
+        value: Option<&Bound>,
+        span: Span,
+        scope: &Scope<'_>,
+        block: &mut Block,
+    ) -> Result<()> {
+        let value = value.filter(|value| !value.is_null());
+        self.bind(scope, span, block, |_, binder| {
+            let from = value.map(crate::bind::List::of).transpose()?.map(|from| from.name);
+            if from.as_ref() != Some(&list.program) {
                 binder.emit(build::assign(&list.program, build::expression(ExpressionKind::EmptyList)));
-                if !is_null {
+                if let Some(from) = from {
                     binder.append_all(&list.program, &from);
                 }
             }

@@ -2,7 +2,7 @@
 
 use super::Compiler;
 use super::declaration::null;
-use super::scope::{Entity, Record, Scope, Variable, VariablePlace};
+use super::scope::{Entity, List, Record, Scope, Slot, Variable, VariablePlace};
 use crate::bind::{Bind, Binder, Bound, Stop, tree as build};
 use fabius_program::syntax::diagnostic::Span;
 use fabius_program::syntax::tree::{self as program, Block};
@@ -18,19 +18,34 @@ const FIXED: usize = usize::MAX;
 
 /// Where a row goes.
 pub enum Destination {
-    /// Into variables, one by one.
-    Variables(Vec<Rc<Variable>>),
+    /// Into variables and arrays, one by one.
+    Slots(Vec<Slot>),
     /// Into the fields of a record.
     Record(Rc<Record>),
 }
 
 impl Destination {
+    /// Into variables, one by one.
+    pub(super) fn of(variables: Vec<Rc<Variable>>) -> Destination {
+        Destination::Slots(variables.into_iter().map(Slot::Variable).collect())
+    }
+
     /// The variables; of a record that has had no row yet, none.
     pub(super) fn variables(&self) -> Vec<Rc<Variable>> {
         match self {
-            Destination::Variables(variables) => variables.clone(),
+            Destination::Slots(slots) => slots.iter().filter_map(Slot::variable).cloned().collect(),
             Destination::Record(record) => record.fields.borrow().clone().unwrap_or_default(),
         }
+    }
+
+    /// The arrays.
+    pub(super) fn lists(&self) -> Vec<Rc<List>> {
+        let Destination::Slots(slots) = self else { return Vec::new() };
+        let list = |slot: &Slot| match slot {
+            Slot::Variable(_) => None,
+            Slot::List(list) => Some(list.clone()),
+        };
+        slots.iter().filter_map(list).collect()
     }
 }
 
@@ -135,22 +150,19 @@ impl Compiler<'_> {
 
     /// Where `INTO`, `FOR` and the like put a row.
     pub(super) fn destination(&mut self, targets: &[Path], scope: &Scope<'_>) -> Result<Destination> {
-        let mut variables = Vec::new();
+        let mut slots = Vec::new();
         for target in targets {
             match scope.find(&target.parts).ok_or_else(|| self.no_variable(target))? {
-                Entity::Variable(variable) => variables.push(variable),
+                Entity::Variable(variable) => slots.push(Slot::Variable(variable)),
+                Entity::List(list) => slots.push(Slot::List(list)),
                 Entity::Record(record) if targets.len() == 1 => return Ok(Destination::Record(record)),
                 Entity::Record(_) => {
                     let message = "record variable cannot be part of multiple-item INTO list";
                     return Err(self.error(b"42601", target.span, message));
                 }
-                Entity::List(_) => {
-                    let message = "assignment to an array is not supported in a function";
-                    return Err(self.error(b"0A000", target.span, message));
-                }
             }
         }
-        Ok(Destination::Variables(variables))
+        Ok(Destination::Slots(slots))
     }
 
     /// Puts a row where it goes. What has no value becomes null, what has no place is dropped.
@@ -162,25 +174,34 @@ impl Compiler<'_> {
         scope: &Scope<'_>,
         block: &mut Block,
     ) -> Result<()> {
-        let variables = match destination {
-            Destination::Variables(variables) => variables.clone(),
-            Destination::Record(record) => self.fields(record, &row, span)?,
+        let slots = match destination {
+            Destination::Slots(slots) => slots.clone(),
+            Destination::Record(record) => {
+                self.fields(record, &row, span)?.into_iter().map(Slot::Variable).collect()
+            }
         };
         // All values are read before any variable changes.
         let mut values = Vec::new();
         let mut row = row.into_iter();
-        for variable in &variables {
-            let value = match row.next() {
-                None => null(&variable.sql_type),
-                Some((_, value)) => {
+        for slot in &slots {
+            let value = match (row.next(), slot) {
+                (None, Slot::Variable(variable)) => null(&variable.sql_type),
+                (None, Slot::List(list)) => null(&list.array()),
+                (Some((_, value)), Slot::Variable(variable)) => {
                     let sql_type = variable.sql_type.clone();
                     self.bind(scope, span, block, |_, binder| binder.coerced(value, &sql_type))?
+                }
+                (Some((_, value)), Slot::List(list)) => {
+                    self.bind(scope, span, block, |_, binder| binder.array(value, &list.array()))?
                 }
             };
             values.push(value);
         }
-        for (variable, value) in variables.iter().zip(values) {
-            self.store(variable, value, span, block)?;
+        for (slot, value) in slots.iter().zip(values) {
+            match slot {
+                Slot::Variable(variable) => self.store(variable, value, span, block)?,
+                Slot::List(list) => self.store_list(list, Some(&value), span, scope, block)?,
+            }
         }
         Ok(())
     }
@@ -190,6 +211,9 @@ impl Compiler<'_> {
         let variables = destination.variables();
         for variable in variables.iter().filter(|variable| !variable.is_not_null) {
             self.store(variable, null(&variable.sql_type), span, block)?;
+        }
+        for list in destination.lists() {
+            block.push(build::assign(&list.program, build::expression(program::ExpressionKind::EmptyList)));
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use super::assignment::{Destination, path_of};
 use super::declaration::null;
 use super::result::Returned;
-use super::scope::{Entity, Scope, Variable, VariablePlace};
+use super::scope::{Entity, List, Scope, Slot, Variable, VariablePlace};
 use super::{Compiler, NOTICES};
 use crate::bind::{Bind, Binder, Bound, Stop, tree as build};
 use crate::plpgsql::inline;
@@ -83,6 +83,11 @@ impl<'c> Compiler<'c> {
         let span = query.span;
         let is_write = is_write(&query.tree);
         let variables = destination.variables();
+        let lists = destination.lists();
+        if asks_for(&query.tree, &lists, scope) {
+            let message = "a statement whose result goes into an array that it asks for is not supported";
+            return Err(self.error(b"0A000", span, message).with_hint("Use another variable."));
+        }
         if mentions(&query.tree, &variables, scope) {
             // What the statement sees of them is what they were before.
             let mut found = Vec::new();
@@ -91,7 +96,17 @@ impl<'c> Compiler<'c> {
                 self.introduce(&own, 0, null(&variable.sql_type), block);
                 found.push(Rc::new(own));
             }
-            self.first_row(query, &Destination::Variables(found.clone()), strict, scope, block)?;
+            let mut own = found.iter().cloned();
+            let slots = match destination {
+                Destination::Slots(slots) => slots.clone(),
+                Destination::Record(_) => variables.iter().cloned().map(Slot::Variable).collect(),
+            };
+            let instead = |slot: Slot| match slot.variable() {
+                Some(_) => own.next().map_or(slot, Slot::Variable),
+                None => slot,
+            };
+            let instead = Destination::Slots(slots.into_iter().map(instead).collect());
+            self.first_row(query, &instead, strict, scope, block)?;
             for (variable, found) in variables.iter().zip(found) {
                 self.store(variable, found.bound(), span, block)?;
             }
@@ -102,7 +117,16 @@ impl<'c> Compiler<'c> {
         }
         let rows = self.name("rows");
         let bigint = |value| build::cast(build::integer(value), DataType::BigInt);
-        block.push(build::declare(&rows, true, Some(build::scalar_type(DataType::BigInt, false)), bigint(0)));
+        let declare = |value| {
+            build::declare(&rows, true, Some(build::scalar_type(DataType::BigInt, false)), bigint(value))
+        };
+        if let Some(row) = self.row_with_arrays(query, scope, block)? {
+            self.store_row(destination, row, span, scope, block)?;
+            block.push(declare(1));
+            self.set_counts(&rows, block);
+            return Ok(());
+        }
+        block.push(declare(0));
         let count = is_write.then_some(rows.as_str());
         let from = block.len();
         let run = |compiler: &mut Self, query: &Query, block: &mut Block| {
@@ -138,6 +162,17 @@ impl<'c> Compiler<'c> {
         Ok(())
     }
 
+    /// The only row of a query that calls a function which returns arrays among others.
+    fn row_with_arrays(
+        &mut self,
+        query: &Query,
+        scope: &Scope<'_>,
+        block: &mut Block,
+    ) -> Result<Option<Vec<(OutputColumn, Bound)>>> {
+        let ast::Statement::Query(tree) = &*query.tree else { return Ok(None) };
+        self.bind(scope, query.span, block, |_, binder| binder.row_with_arrays(tree))
+    }
+
     /// Runs a statement of SQL for what it does.
     pub(super) fn run(
         &mut self,
@@ -158,6 +193,13 @@ impl<'c> Compiler<'c> {
             block.push(build::declare(rows, true, ty, bigint(0)));
         }
         let count = rows.as_deref().filter(|_| is_write);
+        if self.row_with_arrays(&query, scope, block)?.is_some() {
+            if let Some(rows) = rows {
+                block.push(build::add(&rows, bigint(1)));
+                self.set_counts(&rows, block);
+            }
+            return Ok(());
+        }
         self.rows(&query, count, scope, block, &mut |compiler, row, inner| {
             // Nobody looks at the values, but computing them may fail.
             let values = row.into_iter().map(|(_, value)| value);
@@ -326,6 +368,18 @@ fn mentions(statement: &ast::Statement, variables: &[Rc<Variable>], scope: &Scop
         let is_one = path_of(part).and_then(|path| scope.find(&path)).is_some_and(|entity| match entity {
             Entity::Variable(named) => variables.iter().any(|variable| variable.number == named.number),
             Entity::Record(_) | Entity::List(_) => false,
+        });
+        if is_one { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    found.is_break()
+}
+
+/// Whether a statement names one of the arrays.
+fn asks_for(statement: &ast::Statement, lists: &[Rc<List>], scope: &Scope<'_>) -> bool {
+    let found = ast::visit_expressions(statement, |part| {
+        let is_one = path_of(part).and_then(|path| scope.find(&path)).is_some_and(|entity| match entity {
+            Entity::List(named) => lists.iter().any(|list| list.program == named.program),
+            Entity::Record(_) | Entity::Variable(_) => false,
         });
         if is_one { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });

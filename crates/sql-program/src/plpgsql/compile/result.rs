@@ -3,7 +3,7 @@
 use super::Compiler;
 use super::assignment::{Destination, output};
 use super::declaration::null;
-use super::scope::{Entity, List, Scope, Variable};
+use super::scope::{Entity, List, Scope, Slot, Variable};
 use super::sequence::Flow;
 use crate::bind::{Bound, tree as build};
 use fabius_program::syntax::diagnostic::Span;
@@ -26,7 +26,7 @@ pub enum Output {
     /// An array.
     List(Rc<List>),
     /// Several: `OUT` parameters, or a row of a table's type.
-    Row(Vec<Rc<Variable>>),
+    Row(Vec<Slot>),
     /// Rows, in a list; the variables are those of `RETURNS TABLE` and `OUT`.
     Table {
         /// The program's list.
@@ -34,7 +34,7 @@ pub enum Output {
         /// The columns of the rows.
         columns: Vec<(String, SqlType)>,
         /// What `RETURN NEXT` without a value appends.
-        variables: Option<Vec<Rc<Variable>>>,
+        variables: Option<Vec<Slot>>,
     },
 }
 
@@ -114,11 +114,11 @@ impl Compiler<'_> {
                 }
             }
             Output::Value(variable) => {
-                let destination = Destination::Variables(vec![variable]);
+                let destination = Destination::of(vec![variable]);
                 self.first_row(&query, &destination, false, &scope, block)?;
             }
-            Output::Row(variables) => {
-                let destination = Destination::Variables(variables);
+            Output::Row(slots) => {
+                let destination = Destination::Slots(slots);
                 self.first_row(&query, &destination, false, &scope, block)?;
             }
         }
@@ -140,9 +140,12 @@ impl Compiler<'_> {
                 Output::List(self.list_variable("result", &element, block))
             }
             Returns::Scalar(sql_type) => {
-                let variables =
-                    self.outputs(&[(String::new(), sql_type)], named && has_outputs, scope, block)?;
-                variables.into_iter().next().map_or(Output::Nothing, Output::Value)
+                let columns = [(String::new(), sql_type)];
+                match self.outputs(&columns, named && has_outputs, scope, block)?.as_slice() {
+                    [Slot::Variable(variable)] => Output::Value(variable.clone()),
+                    [Slot::List(list)] => Output::List(list.clone()),
+                    _ => Output::Nothing,
+                }
             }
             Returns::Record(columns) => Output::Row(self.outputs(&columns, named, scope, block)?),
             Returns::Table(columns) => {
@@ -156,24 +159,21 @@ impl Compiler<'_> {
                     })
                     .collect();
                 block.push(build::declare_list(&list, fields));
-                let variables = match named {
-                    true => Some(self.outputs(&columns, true, scope, block)?),
-                    false => None,
-                };
+                let variables = named.then(|| self.outputs(&columns, true, scope, block)).transpose()?;
                 Output::Table { list, columns, variables }
             }
         };
         Ok(())
     }
 
-    /// Variables for what is returned; `INOUT` parameters are there already.
+    /// Variables and arrays for what is returned; `INOUT` parameters are there already.
     fn outputs(
         &mut self,
         columns: &[(String, SqlType)],
         named: bool,
         scope: &Scope<'_>,
         block: &mut Block,
-    ) -> Result<Vec<Rc<Variable>>> {
+    ) -> Result<Vec<Slot>> {
         let outs: Vec<(String, ParameterMode)> = self
             .definition
             .parameters
@@ -181,7 +181,7 @@ impl Compiler<'_> {
             .filter(|parameter| matches!(parameter.mode, ParameterMode::Out | ParameterMode::InOut))
             .map(|parameter| (parameter.name.clone(), parameter.mode))
             .collect();
-        let mut variables = Vec::new();
+        let mut slots = Vec::new();
         for (at, (name, sql_type)) in columns.iter().enumerate() {
             let out = outs.get(at);
             let name = out.map_or(name, |(name, _)| name).clone();
@@ -189,19 +189,27 @@ impl Compiler<'_> {
                 && out.is_some_and(|(_, mode)| *mode == ParameterMode::InOut)
                 && let Some(Entity::Variable(variable)) = scope.find(std::slice::from_ref(&name))
             {
-                variables.push(variable);
+                slots.push(Slot::Variable(variable));
                 continue;
             }
             let stem = if name.is_empty() { "result" } else { &name };
+            if let SqlType::Array(element) = sql_type {
+                let list = self.list_variable(stem, element, block);
+                if named && !name.is_empty() {
+                    scope.declare(&name, Entity::List(list.clone()));
+                }
+                slots.push(Slot::List(list));
+                continue;
+            }
             let variable = self.variable(stem, sql_type.clone());
             self.introduce(&variable, 0, null(sql_type), block);
             let variable = Rc::new(variable);
             if named && !name.is_empty() {
                 scope.declare(&name, Entity::Variable(variable.clone()));
             }
-            variables.push(variable);
+            slots.push(Slot::Variable(variable));
         }
-        Ok(variables)
+        Ok(slots)
     }
 
     /// `RETURN`
@@ -220,7 +228,7 @@ impl Compiler<'_> {
         let refuse = |message: &str| Err(self.error(b"42804", span, message));
         match (&self.output.clone(), value) {
             (Output::Nothing | Output::Table { .. }, None) => {}
-            (Output::Value(_) | Output::Row(_), None) if has_outputs => {}
+            (Output::Value(_) | Output::List(_) | Output::Row(_), None) if has_outputs => {}
             (_, None) => return Err(self.error(b"42601", span, "missing expression at or near \";\"")),
             (Output::Nothing, Some(_)) if self.definition.is_procedure => {
                 return refuse("RETURN cannot have a parameter in a procedure");
@@ -248,9 +256,9 @@ impl Compiler<'_> {
                 self.store(variable, bound, span, block)?;
             }
             (Output::List(list), Some(value)) => self.assign_list(list, value, scope, block)?,
-            (Output::Row(variables), Some(value)) => {
+            (Output::Row(slots), Some(value)) => {
                 let row = self.row_value(value, scope, block)?;
-                let destination = Destination::Variables(variables.clone());
+                let destination = Destination::Slots(slots.clone());
                 self.store_row(&destination, row, span, scope, block)?;
             }
         }
@@ -302,7 +310,7 @@ impl Compiler<'_> {
         };
         let row = match (value, variables) {
             (None, Some(variables)) => {
-                variables.iter().map(|v| (output(&v.name, &v.bound()), v.bound())).collect()
+                variables.iter().map(|slot| (output("", &slot.bound()), slot.bound())).collect()
             }
             (Some(_), Some(_)) => {
                 let message = "RETURN NEXT cannot have a parameter in function with OUT parameters";
@@ -380,22 +388,15 @@ impl Compiler<'_> {
                 Returned::Row(vec![(column(name, &variable.sql_type), variable.bound())])
             }
             (Output::List(list), _) => {
-                let array = SqlType::Array(Box::new(list.element.clone()));
-                let data_type = Bound::computed(build::null(), list.element.clone(), true).data_type;
-                let value = build::variable(list.program.clone());
-                let bound = Bound::held_as(value, array.clone(), false, data_type);
-                Returned::Row(vec![(column(&self.definition.name.name, &array), bound)])
+                Returned::Row(vec![(column(&self.definition.name.name, &list.array()), list.bound())])
             }
-            (Output::Row(variables), Returns::Record(columns)) => Returned::Row(
-                variables
-                    .iter()
-                    .zip(columns)
-                    .map(|(variable, (name, sql_type))| (column(name, sql_type), variable.bound()))
-                    .collect(),
-            ),
-            (Output::Row(variables), _) => {
-                Returned::Row(variables.iter().map(|v| (column(&v.name, &v.sql_type), v.bound())).collect())
+            (Output::Row(slots), Returns::Record(columns)) => {
+                let value = |(slot, (name, sql_type)): (&Slot, &(String, SqlType))| {
+                    (column(name, sql_type), slot.bound())
+                };
+                Returned::Row(slots.iter().zip(columns).map(value).collect())
             }
+            (Output::Row(_), _) => Returned::Nothing,
             (Output::Table { list, columns, .. }, _) => Returned::Table {
                 list: list.clone(),
                 columns: columns.iter().map(|(name, sql_type)| column(name, sql_type)).collect(),

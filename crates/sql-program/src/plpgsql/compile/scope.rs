@@ -79,6 +79,46 @@ pub struct List {
     pub element: SqlType,
 }
 
+/// Where a value of a row goes.
+#[derive(Clone)]
+pub enum Slot {
+    /// Into a variable.
+    Variable(Rc<Variable>),
+    /// Into an array.
+    List(Rc<List>),
+}
+
+impl Slot {
+    /// What it has.
+    pub fn bound(&self) -> Bound {
+        match self {
+            Slot::Variable(variable) => variable.bound(),
+            Slot::List(list) => list.bound(),
+        }
+    }
+
+    /// The variable, unless it is an array.
+    pub fn variable(&self) -> Option<&Rc<Variable>> {
+        match self {
+            Slot::Variable(variable) => Some(variable),
+            Slot::List(_) => None,
+        }
+    }
+}
+
+impl List {
+    /// The type of the array.
+    pub fn array(&self) -> SqlType {
+        SqlType::Array(Box::new(self.element.clone()))
+    }
+
+    /// The array as a value.
+    pub fn bound(&self) -> Bound {
+        let held = Bound::computed(build::null(), self.element.clone(), true).data_type;
+        Bound::held_as(build::variable(self.program.clone()), self.array(), false, held)
+    }
+}
+
 impl<'p> Scope<'p> {
     /// The function's own: its parameters.
     pub fn root(function: &str) -> Scope<'static> {
