@@ -20,7 +20,7 @@ use crate::ir::{
 use crate::known_key::{AccessKind, KnownKey, NamedRows, named_rows_of};
 use crate::slice::expression_text::expression_text;
 use crate::slice::outline::{Outline, scan_expressions, used_variables, variables};
-use fabius_value::{ColumnMask, TableId};
+use fabius_value::{ColumnMask, TableId, Value};
 use std::collections::BTreeSet;
 
 /// What the key of an access depends on.
@@ -147,7 +147,7 @@ fn add_use(outline: &Outline<'_>, catalog: &Catalog, step: StepId, all: &mut [Ac
 
 /// A row as a reader writes it: `stock[line.item]`, `orders by name[w, d]`.
 pub(crate) fn record_text(outline: &Outline<'_>, catalog: &Catalog, step: StepId) -> String {
-    let text = |expression: &Expression| expression_text(outline.program, expression);
+    let text = |expression: &Expression| expression_text(outline.program, written(outline, expression));
     match &outline.at(step).step.kind {
         StepKind::Locate { row, key } => {
             let key: Vec<String> = key.iter().map(text).collect();
@@ -164,8 +164,42 @@ pub(crate) fn record_text(outline: &Outline<'_>, catalog: &Catalog, step: StepId
     }
 }
 
+/// A part of a key as a reader knows it: a variable that is only ever a copy of another stands for that.
+fn written<'e>(outline: &'e Outline<'_>, expression: &'e Expression) -> &'e Expression {
+    let computed_once = |variable: VariableId| match outline.assignments[usize::from(variable.0)].as_slice() {
+        [step] => match &outline.at(*step).step.kind {
+            StepKind::Assign { value, .. } => Some(essence(value)),
+            _ => None,
+        },
+        _ => None,
+    };
+    let mut written = expression;
+    loop {
+        let ExpressionKind::Variable(variable) = essence(written).kind else { return written };
+        let Some(value) = computed_once(variable) else { return written };
+        let ExpressionKind::Variable(other) = value.kind else { return written };
+        if !outline.is_parameter(other) && computed_once(other).is_none() {
+            return written;
+        }
+        written = value;
+    }
+}
+
+/// An expression without what makes a value fit the type of a column.
+fn essence(expression: &Expression) -> &Expression {
+    let is_null = |expression: &Expression| matches!(expression.kind, ExpressionKind::Constant(Value::Null));
+    match &expression.kind {
+        ExpressionKind::Cast(operand) => essence(operand),
+        ExpressionKind::Case { arms, otherwise } if is_null(otherwise) => match arms.as_slice() {
+            [(_, only)] => essence(only),
+            _ => expression,
+        },
+        _ => expression,
+    }
+}
+
 fn scan_text(outline: &Outline<'_>, catalog: &Catalog, row: RowId, scan: &Scan) -> String {
-    let text = |expression: &Expression| expression_text(outline.program, expression);
+    let text = |expression: &Expression| expression_text(outline.program, written(outline, expression));
     let schema = catalog.table(outline.table(row));
     let mut key: Vec<String> = scan.equal.iter().map(text).collect();
     let bound = |bound: &Option<ScanBound>, exclusive: &str| match bound {

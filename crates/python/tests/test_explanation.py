@@ -20,7 +20,7 @@ class Explanation(unittest.TestCase):
     def test_text(self):
         text = self.take.explain()
         self.assertIn("Phase:", text)
-        self.assertIn("stock[row's key 1]", text)
+        self.assertIn("Key: stock[item]", text)
         self.assertIn("row.qty", text)
         self.assertNotIn("py ", text)
         self.assertIn("   4      row.qty -= n", text)

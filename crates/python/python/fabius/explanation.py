@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Sequence
+from itertools import zip_longest
 from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +14,12 @@ __all__ = ["Drawing", "explanation"]
 
 #: A variable of the program that was made of one of the function.
 _OWN = re.compile(r"`?\bpy ([^`\[\]()]+?)_\d+\b`?")
+
+#: A parameter, where no name says what it is.
+_PARAMETER = re.compile(r"(?<=[\[ ,])p(\d+)(?=[\] ,])")
+
+#: A value that has no name in the function.
+_UNNAMED = re.compile(r"\bkey_\d+\b")
 
 #: A line of the function: its number, what it says, when it runs, and why.
 _LINE = re.compile(r"^\s*(\d+)  (.*?)(?:\s{2,}(now|later|both|delta|free)(?:\s{2,}(.*))?)?$")
@@ -52,9 +60,11 @@ _REWRITES = [
 _HEIGHT, _WIDTH, _LEFT = 16, 7.2, 20
 
 
-def explanation(text: str, file: str, line: int) -> str:
-    """The database's words, with the names of the function and the lines of its file, where it begins at ``line``."""
-    head, title, body = _OWN.sub(_named, text).partition("Function:\n")
+def explanation(text: str, parameters: Sequence[str], file: str, line: int) -> str:
+    """The database's words, with the names of the function and of its parameters, and the lines of its file, where it
+    begins at ``line``."""
+    text = _with_keys(_OWN.sub(_named, text), parameters)
+    head, title, body = text.partition("Function:\n")
     if not title:
         return _aligned(head.splitlines())
     head = _NUMBER.sub(lambda found: f"line {_moved(found[1], line)}", head)
@@ -76,6 +86,24 @@ def explanation(text: str, file: str, line: int) -> str:
     return "\n".join(parts + (["What could wait:", *waits] if waits else []))
 
 
+def _with_keys(text: str, parameters: Sequence[str]) -> str:
+    """The text with the names of parameters in its keys, and the keys' facts below each other again."""
+    lines = text.splitlines()
+    places = [place for place, line in enumerate(lines) if line.lstrip().startswith("Key: ")]
+    rows = [re.split(r" {2,}", lines[place].strip()) for place in places]
+    for row in rows:
+        row[0] = _PARAMETER.sub(lambda found: _parameter(found, parameters), _UNNAMED.sub("...", row[0]))
+    widths = [max(map(len, column)) for column in zip_longest(*rows, fillvalue="")]
+    for place, row in zip(places, rows):
+        lines[place] = "  " + "   ".join(f"{part:{width}}" for part, width in zip(row, widths)).rstrip()
+    return "\n".join(lines) + "\n"
+
+
+def _parameter(found: re.Match[str], parameters: Sequence[str]) -> str:
+    place = int(found[1]) - 1
+    return parameters[place] if place < len(parameters) else found[0]
+
+
 def _moved(numbers: str, line: int) -> str:
     return ", ".join(str(int(number) + line - 1) for number in numbers.split(", "))
 
@@ -95,7 +123,7 @@ def _aligned(lines: list[str]) -> str:
 
 
 def _named(found: re.Match[str]) -> str:
-    return re.sub(r"(.*) key (\d+)$", r"\1's key \2", found[1])
+    return re.sub(r"(.*) key (\d+)$", r"key \2 of \1", found[1])
 
 
 class _Line(NamedTuple):

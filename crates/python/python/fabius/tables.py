@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from .errors import Error, ProgrammingError, lookup
@@ -254,7 +255,7 @@ class Row:
 
     def _there(self, known: dict[str, Any] | None) -> dict[str, Any]:
         if known is None:
-            key = ", ".join(f"{name} = {value!r}" for name, value in zip(self._shape.key, self._key))
+            key = ", ".join(f"{name} = {_said(value)}" for name, value in zip(self._shape.key, self._key))
             raise RowNotFound(f"there is no row of {self._shape.name} with {key}")
         return known
 
@@ -280,3 +281,10 @@ class Row:
 def _refuse_other(shape: Shape, name: str) -> None:
     if name not in shape.columns:
         raise AttributeError(f"table {shape.name} has no column {name!r}: it has {', '.join(shape.columns)}")
+
+
+def _said(value: Any) -> str:
+    """A part of a key, as programs say it too."""
+    if isinstance(value, Decimal):
+        return f"{value.normalize():f}"
+    return repr(value) if isinstance(value, str) else "..." if isinstance(value, bytes) else str(value)

@@ -218,7 +218,8 @@ class Transaction(Generic[P, R]):
         program = self.program()
         text, samples = program.explained()
         rows = self._database.execute(numbered(text), samples)
-        return explanation("\n".join(row[0] for row in rows), program.file, program.line)
+        names = [*program.signature.parameters, *(capture.text for capture in program.captures)]
+        return explanation("\n".join(row[0] for row in rows), names, program.file, program.line)
 
     def draw(self) -> Drawing:
         """:meth:`explain` as a picture, which a notebook shows; ``reserve.draw().save("reserve.svg")``."""

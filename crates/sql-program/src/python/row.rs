@@ -338,21 +338,20 @@ impl Lowering<'_> {
         for (at, (column, value)) in columns.iter().zip(key).enumerate() {
             let sql_type =
                 table.column(column).map_or(SqlType::Unknown, |column| column.sql_type.of_values());
-            let Value { tree: shown, class, .. } = value::taken(value.clone(), &sql_type, span)?;
+            let value = value::taken(value.clone(), &sql_type, span)?;
             let between = if at == 0 { "" } else { ", " };
-            // What has no text here is left out.
-            let (begin, end) = match class {
-                Class::Text => ("'", Some("'")),
-                Class::Whole | Class::Decimal | Class::Boolean => ("", Some("")),
-                _ => ("...", None),
-            };
             if let Some(last) = format.last_mut() {
-                last.push_str(&format!("{between}{column} = {begin}"));
+                last.push_str(&format!("{between}{column} = "));
             }
-            if let Some(end) = end {
-                format.push(end.to_string());
-                arguments.push(self.written(shown, span));
-            }
+            let shown = match value.class {
+                Class::Text => value::function("fabius_python_repr", vec![value.tree]),
+                Class::Decimal => value.tree,
+                // What has no text here is left out.
+                Class::Other(SqlType::Bytea) => text("..."),
+                _ => self.shown(Value { is_nullable: false, ..value })?,
+            };
+            format.push(String::new());
+            arguments.push(self.written(shown, span));
         }
         let state = (RaiseOption::State, self.written(text(NO_DATA), span));
         let raise = Raise {
