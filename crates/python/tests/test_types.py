@@ -227,6 +227,26 @@ class Types(unittest.TestCase):
             wanted = [{"a": [1, None, "x"]}, [1, 2], 3.5, True]
             self.assertEqual(found, [(value, value) for value in wanted], side)
 
+    def test_keys_of_rows_that_are_not_there(self):
+        """A key is told alike by programs and in the client's process."""
+        day, moment = datetime.date(2026, 1, 2), datetime.datetime(2026, 1, 2, 3, tzinfo=datetime.timezone.utc)
+        keys = [
+            ("float", "double precision", 1.5, "1.5"),
+            ("date", "date", day, "2026-01-02"),
+            ("datetime", "timestamptz", moment, "2026-01-02 03:00:00+00:00"),
+            ("Decimal", "numeric", Decimal("1.50"), "1.5"),
+            ("UUID", "uuid", UUID(int=5), "00000000-0000-0000-0000-000000000005"),
+            ("bool", "boolean", True, "True"),
+            ("str", "text", "it's", '"it\'s"'),
+        ]
+        for kind, sql, key, said in keys:
+            self.db.script(f"drop table if exists lost; create table lost (k {sql} primary key, v int)")
+            function = defined(f"def f(x: {kind}) -> int | None:\n    return db.lost[x].v\n", self.db)
+            for side in ("database", "client"):
+                with self.subTest(kind=kind, side=side), self.assertRaises(fabius.RowNotFound) as raised:
+                    self.db.transaction(side=side)(function)(key)
+                self.assertEqual(raised.exception.args[0], f"there is no row of lost with k = {said}")
+
 
 if __name__ == "__main__":
     unittest.main()
