@@ -201,7 +201,6 @@ impl Lowering<'_> {
         }
     }
 
-    /// `left op right`
     /// `first or rest`, or `first and rest`: one of the two.
     fn chosen(&mut self, is_and: bool, first: &Expression, rest: &[Expression], span: Span) -> Result<Value> {
         let rest = match rest {
@@ -214,6 +213,7 @@ impl Lowering<'_> {
         self.value(&Expression { kind: ExpressionKind::Conditional(condition, then, otherwise), span })
     }
 
+    /// `left op right`
     pub(super) fn calculated(
         &self,
         operator: Operator,

@@ -2,7 +2,7 @@
 
 use super::Compiler;
 use super::declaration::null;
-use super::scope::{Entity, List, Record, Scope, Slot, Variable, VariablePlace};
+use super::scope::{Entity, Record, Scope, Slot, Variable, VariablePlace};
 use crate::bind::{Bind, Binder, Bound, Stop, tree as build};
 use fabius_program::syntax::diagnostic::Span;
 use fabius_program::syntax::tree::{self as program, Block};
@@ -25,27 +25,14 @@ pub enum Destination {
 }
 
 impl Destination {
-    /// Into variables, one by one.
-    pub(super) fn of(variables: Vec<Rc<Variable>>) -> Destination {
-        Destination::Slots(variables.into_iter().map(Slot::Variable).collect())
-    }
-
-    /// The variables; of a record that has had no row yet, none.
-    pub(super) fn variables(&self) -> Vec<Rc<Variable>> {
+    /// The variables and arrays; of a record that has had no row yet, none.
+    pub(super) fn slots(&self) -> Vec<Slot> {
         match self {
-            Destination::Slots(slots) => slots.iter().filter_map(Slot::variable).cloned().collect(),
-            Destination::Record(record) => record.fields.borrow().clone().unwrap_or_default(),
+            Destination::Slots(slots) => slots.clone(),
+            Destination::Record(record) => {
+                record.fields.borrow().iter().flatten().cloned().map(Slot::Variable).collect()
+            }
         }
-    }
-
-    /// The arrays.
-    pub(super) fn lists(&self) -> Vec<Rc<List>> {
-        let Destination::Slots(slots) = self else { return Vec::new() };
-        let list = |slot: &Slot| match slot {
-            Slot::Variable(_) => None,
-            Slot::List(list) => Some(list.clone()),
-        };
-        slots.iter().filter_map(list).collect()
     }
 }
 
@@ -198,22 +185,37 @@ impl Compiler<'_> {
             values.push(value);
         }
         for (slot, value) in slots.iter().zip(values) {
-            match slot {
-                Slot::Variable(variable) => self.store(variable, value, span, block)?,
-                Slot::List(list) => self.store_list(list, Some(&value), span, scope, block)?,
-            }
+            self.store_in(slot, value, span, scope, block)?;
         }
         Ok(())
     }
 
+    /// Puts a value of its type into a variable or an array.
+    pub(super) fn store_in(
+        &mut self,
+        slot: &Slot,
+        value: Bound,
+        span: Span,
+        scope: &Scope<'_>,
+        block: &mut Block,
+    ) -> Result<()> {
+        match slot {
+            Slot::Variable(variable) => self.store(variable, value, span, block),
+            Slot::List(list) => self.store_list(list, Some(&value), span, scope, block),
+        }
+    }
+
     /// Sets to null what a row would go to.
     pub(super) fn clear(&mut self, destination: &Destination, span: Span, block: &mut Block) -> Result<()> {
-        let variables = destination.variables();
-        for variable in variables.iter().filter(|variable| !variable.is_not_null) {
-            self.store(variable, null(&variable.sql_type), span, block)?;
-        }
-        for list in destination.lists() {
-            block.push(build::assign(&list.program, build::expression(program::ExpressionKind::EmptyList)));
+        for slot in destination.slots() {
+            match slot {
+                Slot::Variable(variable) if variable.is_not_null => {}
+                Slot::Variable(variable) => self.store(&variable, null(&variable.sql_type), span, block)?,
+                Slot::List(list) => {
+                    let empty = build::expression(program::ExpressionKind::EmptyList);
+                    block.push(build::assign(&list.program, empty));
+                }
+            }
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use super::assignment::{Destination, path_of};
 use super::declaration::null;
 use super::result::Returned;
-use super::scope::{Entity, List, Scope, Slot, Variable, VariablePlace};
+use super::scope::{Entity, Scope, Slot, Variable, VariablePlace};
 use super::{Compiler, NOTICES};
 use crate::bind::{Bind, Binder, Bound, Stop, tree as build};
 use crate::plpgsql::inline;
@@ -82,33 +82,20 @@ impl<'c> Compiler<'c> {
     ) -> Result<()> {
         let span = query.span;
         let is_write = is_write(&query.tree);
-        let variables = destination.variables();
-        let lists = destination.lists();
-        if asks_for(&query.tree, &lists, scope) {
-            let message = "a statement whose result goes into an array that it asks for is not supported";
-            return Err(self.error(b"0A000", span, message).with_hint("Use another variable."));
+        if let Some(row) = self.row_with_arrays(query, scope, block)? {
+            self.store_row(destination, row, span, scope, block)?;
+            let rows = self.name("rows");
+            self.declare_rows(&rows, 1, block);
+            self.set_counts(&rows, block);
+            return Ok(());
         }
-        if mentions(&query.tree, &variables, scope) {
+        let slots = destination.slots();
+        if mentions(&query.tree, &slots, scope) {
             // What the statement sees of them is what they were before.
-            let mut found = Vec::new();
-            for variable in &variables {
-                let own = self.variable(&variable.name, variable.sql_type.clone());
-                self.introduce(&own, 0, null(&variable.sql_type), block);
-                found.push(Rc::new(own));
-            }
-            let mut own = found.iter().cloned();
-            let slots = match destination {
-                Destination::Slots(slots) => slots.clone(),
-                Destination::Record(_) => variables.iter().cloned().map(Slot::Variable).collect(),
-            };
-            let instead = |slot: Slot| match slot.variable() {
-                Some(_) => own.next().map_or(slot, Slot::Variable),
-                None => slot,
-            };
-            let instead = Destination::Slots(slots.into_iter().map(instead).collect());
-            self.first_row(query, &instead, strict, scope, block)?;
-            for (variable, found) in variables.iter().zip(found) {
-                self.store(variable, found.bound(), span, block)?;
+            let found: Vec<Slot> = slots.iter().map(|slot| self.another(slot, block)).collect();
+            self.first_row(query, &Destination::Slots(found.clone()), strict, scope, block)?;
+            for (slot, found) in slots.iter().zip(found) {
+                self.store_in(slot, found.bound(), span, scope, block)?;
             }
             return Ok(());
         }
@@ -117,16 +104,7 @@ impl<'c> Compiler<'c> {
         }
         let rows = self.name("rows");
         let bigint = |value| build::cast(build::integer(value), DataType::BigInt);
-        let declare = |value| {
-            build::declare(&rows, true, Some(build::scalar_type(DataType::BigInt, false)), bigint(value))
-        };
-        if let Some(row) = self.row_with_arrays(query, scope, block)? {
-            self.store_row(destination, row, span, scope, block)?;
-            block.push(declare(1));
-            self.set_counts(&rows, block);
-            return Ok(());
-        }
-        block.push(declare(0));
+        self.declare_rows(&rows, 0, block);
         let count = is_write.then_some(rows.as_str());
         let from = block.len();
         let run = |compiler: &mut Self, query: &Query, block: &mut Block| {
@@ -162,6 +140,24 @@ impl<'c> Compiler<'c> {
         Ok(())
     }
 
+    /// Declares the variable that counts the rows of a statement.
+    fn declare_rows(&self, rows: &str, count: i128, block: &mut Block) {
+        let ty = Some(build::scalar_type(DataType::BigInt, false));
+        block.push(build::declare(rows, true, ty, build::cast(build::integer(count), DataType::BigInt)));
+    }
+
+    /// A new variable or array of the type of another.
+    fn another(&mut self, slot: &Slot, block: &mut Block) -> Slot {
+        match slot {
+            Slot::Variable(variable) => {
+                let own = self.variable(&variable.name, variable.sql_type.clone());
+                self.introduce(&own, 0, null(&variable.sql_type), block);
+                Slot::Variable(Rc::new(own))
+            }
+            Slot::List(list) => Slot::List(self.list_variable("array", &list.element, block)),
+        }
+    }
+
     /// The only row of a query that calls a function which returns arrays among others.
     fn row_with_arrays(
         &mut self,
@@ -189,8 +185,7 @@ impl<'c> Compiler<'c> {
         let rows = self.counts_rows.then(|| self.name("rows"));
         let bigint = |value| build::cast(build::integer(value), DataType::BigInt);
         if let Some(rows) = &rows {
-            let ty = Some(build::scalar_type(DataType::BigInt, false));
-            block.push(build::declare(rows, true, ty, bigint(0)));
+            self.declare_rows(rows, 0, block);
         }
         let count = rows.as_deref().filter(|_| is_write);
         if self.row_with_arrays(&query, scope, block)?.is_some() {
@@ -362,26 +357,20 @@ impl<'c> Compiler<'c> {
     }
 }
 
-/// Whether a statement names one of the variables.
-fn mentions(statement: &ast::Statement, variables: &[Rc<Variable>], scope: &Scope<'_>) -> bool {
+/// Whether a statement names one of the variables and arrays.
+fn mentions(statement: &ast::Statement, slots: &[Slot], scope: &Scope<'_>) -> bool {
+    let is_one = |entity: &Entity| {
+        slots.iter().any(|slot| match (slot, entity) {
+            (Slot::Variable(variable), Entity::Variable(named)) => variable.number == named.number,
+            (Slot::List(list), Entity::List(named)) => list.program == named.program,
+            _ => false,
+        })
+    };
     let found = ast::visit_expressions(statement, |part| {
-        let is_one = path_of(part).and_then(|path| scope.find(&path)).is_some_and(|entity| match entity {
-            Entity::Variable(named) => variables.iter().any(|variable| variable.number == named.number),
-            Entity::Record(_) | Entity::List(_) => false,
-        });
-        if is_one { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
-    found.is_break()
-}
-
-/// Whether a statement names one of the arrays.
-fn asks_for(statement: &ast::Statement, lists: &[Rc<List>], scope: &Scope<'_>) -> bool {
-    let found = ast::visit_expressions(statement, |part| {
-        let is_one = path_of(part).and_then(|path| scope.find(&path)).is_some_and(|entity| match entity {
-            Entity::List(named) => lists.iter().any(|list| list.program == named.program),
-            Entity::Record(_) | Entity::Variable(_) => false,
-        });
-        if is_one { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        match path_of(part).and_then(|path| scope.find(&path)).is_some_and(|entity| is_one(&entity)) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
     });
     found.is_break()
 }

@@ -114,7 +114,7 @@ impl Compiler<'_> {
                 }
             }
             Output::Value(variable) => {
-                let destination = Destination::of(vec![variable]);
+                let destination = Destination::Slots(vec![Slot::Variable(variable)]);
                 self.first_row(&query, &destination, false, &scope, block)?;
             }
             Output::Row(slots) => {
@@ -195,6 +195,13 @@ impl Compiler<'_> {
             let stem = if name.is_empty() { "result" } else { &name };
             if let SqlType::Array(element) = sql_type {
                 let list = self.list_variable(stem, element, block);
+                // An `INOUT` parameter begins as what is given.
+                if named
+                    && out.is_some_and(|(_, mode)| *mode == ParameterMode::InOut)
+                    && let Some(Entity::List(given)) = scope.find(std::slice::from_ref(&name))
+                {
+                    self.store_list(&list, Some(&given.bound()), Span::default(), scope, block)?;
+                }
                 if named && !name.is_empty() {
                     scope.declare(&name, Entity::List(list.clone()));
                 }
@@ -396,7 +403,10 @@ impl Compiler<'_> {
                 };
                 Returned::Row(slots.iter().zip(columns).map(value).collect())
             }
-            (Output::Row(_), _) => Returned::Nothing,
+            (Output::Row(slots), _) => {
+                let values = slots.iter().map(Slot::bound);
+                Returned::Row(values.map(|value| (output("", &value), value)).collect())
+            }
             (Output::Table { list, columns, .. }, _) => Returned::Table {
                 list: list.clone(),
                 columns: columns.iter().map(|(name, sql_type)| column(name, sql_type)).collect(),

@@ -96,14 +96,6 @@ impl Slot {
             Slot::List(list) => list.bound(),
         }
     }
-
-    /// The variable, unless it is an array.
-    pub fn variable(&self) -> Option<&Rc<Variable>> {
-        match self {
-            Slot::Variable(variable) => Some(variable),
-            Slot::List(_) => None,
-        }
-    }
 }
 
 impl List {
