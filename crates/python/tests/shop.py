@@ -10,6 +10,7 @@ import linecache
 import logging
 import random
 import subprocess
+import tempfile
 import threading
 import unittest
 import urllib.request
@@ -242,7 +243,9 @@ class Agreeing(unittest.TestCase):
 
     def begin(self, script, model):
         """Two databases that a script makes, and the model that is the same."""
-        self.here, self.there = fabius.open(durability="none"), fabius.open(durability="none")
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.here, self.there = fabius.open(durability="none"), fabius.open(directory.name, durability="none")
         self.model = model
         for db in (self.here, self.there):
             self.addCleanup(db.close)
@@ -254,6 +257,8 @@ class Agreeing(unittest.TestCase):
         for db in (self.here, self.there):
             db.script(EMPTY)
             db.script(ROWS)
+        # What is replayed begins here.
+        self.there.checkpoint()
         self.model = shop(self.STATEMENTS)
 
     def agree(self, source, *calls, name="f", again=""):
@@ -269,9 +274,14 @@ class Agreeing(unittest.TestCase):
             model = undone(lambda: self.model.call(in_model, *arguments), in_model)
             here = undone(lambda: client(*arguments), in_client)
             there, _ = outcome(lambda: program(*arguments), as_program)
+            seq = self.there.last_seq()
             self.assertEqual(here, model, f"client and plain Python: {shown}")
             self.assertEqual(there, model, f"program and plain Python: {shown}")
             after = rows(self.model, self.model)
             self.assertEqual(rows(self.here, self.model), after, f"rows of client and plain Python: {shown}")
             self.assertEqual(rows(self.there, self.model), after, f"rows of program and plain Python: {shown}")
+            if seq is not None:
+                with self.there.replay(seq) as replay:
+                    again, _ = outcome(replay.run, as_program)
+                self.assertEqual(again[:2], there[:2], f"replay and program: {shown}")
         return there

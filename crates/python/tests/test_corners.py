@@ -533,7 +533,10 @@ CASES = [
         [(1,), (9,)],
     ),
     # What is chained may be longer than what is nested may be deep.
-    ("def f(a: int, s: str) -> str:\n    n = " + "a + " * 60 + "a\n    return f'{n}' + " + "s + " * 60 + "s\n", [(2, "x")]),
+    (
+        "def f(a: int, s: str) -> str:\n    n = " + "a + " * 60 + "a\n    return f'{n}' + " + "s + " * 60 + "s\n",
+        [(2, "x")],
+    ),
     # `and` and `or` give one of their parts.
     (
         "def f(o: int | None, s: str, t: str | None, x: float) -> str:\n    n = o or len(s) or 7\n"

@@ -172,6 +172,15 @@ class Replays(unittest.TestCase):
         with self.assertRaises(fabius.Aborted):
             reserve(5, 400)
         self.assertIsNone(self.db.last_seq())
+
+        @self.db.transaction
+        def look(item: int) -> int:
+            return self.db.stock[item].qty
+
+        reserve(5, 1)
+        self.assertEqual(look(5), 5)
+        # It is in no log, and the call before it is another.
+        self.assertIsNone(self.db.last_seq())
         with self.assertRaises(fabius.ProgrammingError) as raised:
             self.db.replay(self.db.last_seq())
         self.assertIn("aborted", raised.exception.hint)

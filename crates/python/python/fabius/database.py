@@ -175,8 +175,8 @@ class Database:
         self._executor: ThreadPoolExecutor | None = None
         self._pipeline: Pipeline | None = None
         self._is_closing = False
-        #: All functions that are transactions of this database.
-        self._defined: weakref.WeakSet[Transaction[..., Any]] = weakref.WeakSet()
+        #: All functions that are transactions of this database, in the order in which they were defined.
+        self._defined: weakref.WeakKeyDictionary[Transaction[..., Any], None] = weakref.WeakKeyDictionary()
         self._functions: dict[Callable[..., Any], Transaction[Any, Any]] = {}
         self._idle: list[dbapi.Connection] = []
         self._shapes: tuple[int, dict[str, Shape]] = (0, {})
@@ -394,12 +394,12 @@ class Database:
                         self._idle.append(connection)
 
     def last_seq(self) -> int | None:
-        """The place in the order of this thread's last call of a function; ``None`` before the first, and if it
-        aborted: then it has none."""
+        """The place in the log of this thread's last call of a function, for :meth:`replay`; ``None`` before the first,
+        and if it aborted or wrote nothing: then the log does not have it."""
         session = getattr(self._own, "session", None)
         if session is None:
             return None
-        rows = session.execute("select fabius.last_seq()", ())[2]
+        rows = session.execute("select fabius.last_call()", ())[2]
         return cast("int | None", rows[0][0])
 
     def replay(self, seq: int) -> Replay:

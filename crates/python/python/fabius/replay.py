@@ -7,22 +7,19 @@ gone through as often as one likes, while the database goes on.
 from __future__ import annotations
 
 import ast
-import copy
+import contextlib
 import datetime
 import inspect
 import io
 import pdb
-from collections.abc import Callable, Sequence
-from decimal import Decimal
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from . import transactions
 from .compilation import Compiled
-from .compilation.body import own_names
-from .compilation.captures import SCALARS, Captures, names_outside
+from .compilation.captures import OPENED, names_outside
 from .compilation.names import at
-from .compilation.records import is_record
 from .compilation.source import source_of
 from .errors import DatabaseError, NotSupportedError, ProgrammingError
 from .remote import Server
@@ -45,7 +42,7 @@ class Replay:
 
         if not isinstance(seq, int):
             error = ProgrammingError(f"{seq!r} is no place in the log")
-            error.hint = "a call that aborted has none: go through it by .client(...)"
+            error.hint = "a call that aborted or wrote nothing has none: go through it by .client(...)"
             raise error
         native = database._native
         if isinstance(native, Server):
@@ -101,7 +98,7 @@ class Replay:
 
     def _find(self, call: _fabius.LoggedCall) -> tuple[Transaction[..., Any], Sequence[Any]]:
         """The function whose call it is, and what it was called with."""
-        for function in list(self._database._defined):
+        for function in reversed(list(self._database._defined)):
             if function.is_in_client():
                 continue
             program = function.program()
@@ -162,66 +159,19 @@ class Replay:
         return f"<Replay of call {self.seq}: {name}({arguments}) at {self.time:%Y-%m-%d %H:%M:%S.%f}>"
 
 
-#: The name of what opens a file of which nothing is kept.
-_UNKEPT = "a file of which nothing is kept"
+class _AsTaken(ast.NodeTransformer):
+    """Puts in a function what it took from outside in the places where it did; all else stays as it is written."""
 
+    def __init__(self, taken: Mapping[int, str]) -> None:
+        self._taken = taken
 
-class _Captured(Captures):
-    """Puts in a function what it captured in the places where it did; all else stays as it is written."""
+    def visit(self, node: ast.AST) -> Any:
+        name = self._taken.get(getattr(node, "number", -1))
+        return self.generic_visit(node) if name is None else at(ast.Name(name, ast.Load()), node)
 
-    def visit_Global(self, node: Any) -> ast.stmt:
+    def visit_Nonlocal(self, node: ast.Nonlocal) -> ast.stmt:
         # What comes from around the function is around it here, too.
         return at(ast.Global(node.names), node)
-
-    visit_Nonlocal = visit_Global
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        found, value = self._meant(node)
-        is_scalar = isinstance(node.ctx, ast.Load) and found and type(value) in SCALARS
-        return self._captured(node, type(value)) if is_scalar else node
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        found, value = self._meant(node)
-        if isinstance(node.ctx, ast.Load) and found and type(value) in SCALARS:
-            return self._captured(node, type(value))
-        return self.generic_visit(node)  # type: ignore[return-value]
-
-    def visit_Expr(self, node: ast.Expr) -> Any:
-        return self.generic_visit(node)
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        found, called = self._meant(node.func)
-        if found and (called in (print, Decimal, datetime.timedelta) or is_record(called)):
-            return self.generic_visit(node)  # type: ignore[return-value]
-        return super().visit_Call(node)
-
-    def _quantized(self, node: ast.Call, function: ast.Attribute) -> ast.expr:
-        # To which digits and how it is rounded are literals.
-        function.value = self.visit(function.value)
-        return node
-
-    def _zoned(self, node: ast.Call) -> ast.expr | None:
-        if super()._zoned(copy.deepcopy(node)) is None:
-            return None
-        assert isinstance(node.func, ast.Attribute)
-        node.func.value = self.visit(node.func.value)
-        return node
-
-    def visit_With(self, node: ast.With) -> ast.stmt:
-        # Nothing is kept of what comes to be in files.
-        for item in node.items:
-            if isinstance(item.context_expr, ast.Call):
-                path, *_ = item.context_expr.args or [at(ast.Constant(""), node)]
-                item.context_expr = at(ast.Call(at(ast.Name(_UNKEPT, ast.Load()), node), [self.visit(path)], []), node)
-        node.body = self.block(node.body)
-        return node
-
-    def _named_table(self, node: ast.Call) -> ast.expr | None:
-        return None
-
-    def _called(self, node: ast.Call, program: Any) -> ast.expr:
-        called: Any = super()._called(node, program)
-        return at(ast.Call(at(ast.Name(program.name, ast.Load()), node), called.args, []), node)
 
 
 def _arguments(program: Compiled, values: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -237,42 +187,31 @@ def _arguments(program: Compiled, values: Sequence[Any]) -> tuple[list[Any], dic
 
 def _made_again(program: Compiled, database: Database, captured: Sequence[Any]) -> Callable[..., Any]:
     """A function at its place in its file, with what it captured."""
-    import fabius
-
     function = program.function
     source = source_of(function)
-    tree: Any = source.tree
-    known = {"the database": database, "the package": fabius}
-    own, _ = own_names(tree, program)
-    captures = _Captured(function, own, set(program.assigned), lambda one: _program_of(database, one), known)
-    tree.body, tree.decorator_list = captures.block(tree.body), []
+    tree: Any = _AsTaken(program.taken).visit(source.tree)
+    tree.decorator_list = []
     ast.increment_lineno(tree, source.line - 1)
     names = names_outside(function)
-    names.update(zip((capture.name for capture in program.captures), captured))
-    names[_UNKEPT] = lambda path: io.StringIO()
-    for callee in captures.called.values():
-        names[callee.name] = _called_again(callee, database)
+    values = {capture.name: value for capture, value in zip(program.captures, captured)}
+    names.update(values)
+    # Nothing is kept of what comes to be in files.
+    names[OPENED] = lambda path, *_, **__: io.StringIO()
+    for name, (callee, captures) in program.calls.items():
+        names[name] = _called_again(callee, database, [values[capture] for capture in captures])
     exec(compile(ast.Module([tree], []), source.file, "exec"), names)
     made: Callable[..., Any] = names[function.__name__]
     return made
 
 
-def _called_again(program: Compiled, database: Database) -> Callable[..., Any]:
-    """A function that takes what it captured behind its arguments."""
-    count = len(program.kinds)
+def _called_again(program: Compiled, database: Database, captured: Sequence[Any]) -> Callable[..., Any]:
+    """A function that another calls, with what it captured."""
+    made = _made_again(program, database, captured)
 
-    def call(*values: Any) -> Any:
+    def call(*arguments: Any, **named: Any) -> Any:
         run = transactions.current(database)
-        made = _made_again(program, database, values[count:])
-        arguments, named = _arguments(program, values[:count])
-        if run is None:
-            return made(*arguments, **named)
         # A transaction that another calls is a part of that.
-        with run.part():
+        with run.part() if run is not None else contextlib.nullcontext():
             return made(*arguments, **named)
 
     return call
-
-
-def _program_of(database: Database, called: Any) -> Compiled:
-    return called.program() if isinstance(called, transactions.Transaction) else database._transaction(called).program()

@@ -167,7 +167,7 @@ class Transaction(Generic[P, R]):
         self._function = function
         self._side = side
         self._program: Compiled | None = None
-        database._defined.add(self)
+        database._defined[self] = None
         functools.update_wrapper(self, function)
         if not self.is_in_client():
             try:

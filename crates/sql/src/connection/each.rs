@@ -89,7 +89,7 @@ impl Connection {
         let outcomes = self.database.database().run_each(&options, statement, &arguments).await;
         let answers = outcomes.into_iter().map(|outcome| {
             // What has aborted has no place in the log.
-            self.session.last_seq = outcome.as_ref().ok().map(|outcome| outcome.seq);
+            self.session.note_place(outcome.as_ref().ok().map(|outcome| outcome.seq), true);
             let outcome =
                 outcome.map_err(|error| Connection::explained(error, (lowered, statement), catalog))?;
             self.execution.has_committed = true;

@@ -113,9 +113,9 @@ impl Connection {
         let options = self.options();
         let Some(open) = self.transaction.get_mut() else {
             let database = self.database.database();
-            let outcome = database.read(statement, arguments, bytes_max, Some(&self.session.recall)).await?;
-            self.session.last_seq = Some(outcome.seq);
-            return Ok(outcome.results);
+            let outcome = database.read(statement, arguments, bytes_max, Some(&self.session.recall)).await;
+            self.session.note_place(outcome.as_ref().ok().map(|outcome| outcome.seq), false);
+            return Ok(outcome?.results);
         };
         open.fix_moment();
         let running = open.running.clone();
@@ -203,7 +203,8 @@ impl Connection {
             let outcome = self.begin_stream(query, parameters, &running, most).await;
             if outcome.is_ok() || !self.wait_for_advisory().await? {
                 if self.transaction.is_idle() {
-                    self.session.last_seq = running.lock().await.as_ref().and_then(Transaction::seq);
+                    let seq = running.lock().await.as_ref().and_then(Transaction::seq);
+                    self.session.note_place(seq, false);
                 }
                 break outcome;
             }

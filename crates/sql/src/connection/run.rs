@@ -376,8 +376,8 @@ impl Connection {
         if statement.is_read_only() && row_lock.is_none() && self.transaction.is_idle() {
             let (database, room) = (self.database.database(), self.session.memory.left());
             let outcome = database.read(statement, arguments, room, Some(&self.session.recall)).await;
+            self.session.note_place(outcome.as_ref().ok().map(|outcome| outcome.seq), false);
             let outcome = outcome.map_err(|error| self.refusal(error))?;
-            self.session.last_seq = Some(outcome.seq);
             return Ok(outcome.results);
         }
         let options = self.options();
@@ -394,13 +394,15 @@ impl Connection {
             let mut transaction = self.database.database().begin(options);
             let results =
                 submit_locking(&mut transaction, statement, arguments, (row_lock, usize::MAX)).await;
-            self.session.last_seq = transaction.seq();
+            self.session.note_place(transaction.seq(), false);
             return results;
         }
         let key = self.session.settings.idempotency_key();
         let key = key.as_deref().map(str::as_bytes);
-        let outcome = self.database.database().run_as(&options, statement, arguments, key).await?;
-        self.session.last_seq = Some(outcome.seq);
+        let outcome = self.database.database().run_as(&options, statement, arguments, key).await;
+        let seq = outcome.as_ref().ok().map(|outcome| outcome.seq);
+        self.session.note_place(seq, !statement.is_read_only());
+        let outcome = outcome?;
         self.execution.has_committed = true;
         Ok(outcome.results)
     }

@@ -28,6 +28,8 @@ pub(crate) struct Session {
     pub(super) notices: Vec<Notice>,
     /// The place in the order of its last transaction.
     pub(super) last_seq: Option<Seq>,
+    /// That place, if it is the transaction's own: it has written, so that the log has it as a call.
+    pub(super) last_call: Option<Seq>,
     /// Transactions that the client has ended.
     pub(super) transactions_ended: u64,
     /// What it may hold: its transaction, rows for the client, operators of queries.
@@ -87,6 +89,7 @@ impl Session {
             numbers: Numbers::default(),
             notices: Vec::new(),
             last_seq: None,
+            last_call: None,
             transactions_ended: 0,
             memory,
             recall: Arc::default(),
@@ -99,6 +102,12 @@ impl Session {
     }
 
     /// What names mean, if it is known by a version of the committed catalog.
+    /// The session's last transaction has this place, or none as it has aborted.
+    pub(super) fn note_place(&mut self, seq: Option<Seq>, is_call: bool) {
+        self.last_seq = seq;
+        self.last_call = seq.filter(|_| is_call);
+    }
+
     pub(super) fn catalog(&self, version: u64) -> Option<Arc<Catalog>> {
         let (base, catalog) = self.known.as_ref()?;
         (*base == version).then(|| catalog.clone())

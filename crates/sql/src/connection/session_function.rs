@@ -34,6 +34,7 @@ const FUNCTIONS: &[(&str, &str, SqlType)] = &[
     ("fabius", "outcome_seq", SqlType::BigInt),
     ("fabius", "snapshot_age", SqlType::Interval),
     ("fabius", "last_seq", SqlType::BigInt),
+    ("fabius", "last_call", SqlType::BigInt),
     ("fabius", "seq", SqlType::BigInt),
 ];
 
@@ -191,6 +192,7 @@ impl Connection {
                 Value::Text(interval::write(Interval { micros, ..Interval::default() }))
             }
             ("last_seq", []) => place(self.session.last_seq),
+            ("last_call", []) => place(self.session.last_call),
             ("seq", []) => self.current_seq().await?,
             _ => return Err(wrong()),
         };

@@ -476,7 +476,7 @@ impl Connection {
             alone = Some(database.commit_alone(key)?);
             // One that has aborted is told so when it commits.
             if let Some(Ok(first)) = database.database().first_outcome(key.as_bytes()).await? {
-                self.session.last_seq = Some(first);
+                self.session.note_place(Some(first), true);
                 return Ok(End::Repeated);
             }
         }
@@ -496,11 +496,12 @@ impl Connection {
             let requirement = self.requirement_of(&ground).await?.ok_or_else(redefined)?;
             running.options_mut().footing = Footing::State(requirement);
         }
+        let makes_call = running.makes_call();
         let outcome = running.commit(key.as_deref().map(str::as_bytes)).await;
         drop(alone);
         match outcome {
             Ok(seq) => {
-                self.session.last_seq = Some(seq);
+                self.session.note_place(Some(seq), makes_call);
                 self.execution.has_committed |= has_written;
                 Ok(End::Committed)
             }

@@ -32,7 +32,7 @@ from .names import at
 from .records import is_record, made
 from .refusal import Refused
 
-__all__ = ["Capture", "Captures", "SCALARS", "names_outside"]
+__all__ = ["Capture", "Captures", "OPENED", "SCALARS", "names_outside"]
 
 #: Classes whose values can be columns'.
 SCALARS: tuple[type, ...] = (
@@ -76,6 +76,9 @@ _PURE: tuple[Any, ...] = (
     datetime.time.fromisoformat,
     uuid.UUID,
 )
+
+#: What opens a file, by the name that it has in :attr:`Captures.taken`.
+OPENED = "open"
 
 _LEVELS = ("debug", "info", "warning", "error", "critical")
 
@@ -155,6 +158,11 @@ class Captures(ast.NodeTransformer):
         self._files: dict[str, ast.Name] = {}
         #: Programs that are called, by their names in the database.
         self.called: dict[str, Any] = {}
+        #: What the parts of the source mean that come from outside, by the numbers of their nodes: the names of
+        #: captures, of `calls`, and of what opens files.
+        self.taken: dict[int, str] = {}
+        #: Calls of programs: which, and the names of what they captured.
+        self.calls: dict[str, tuple[Any, list[str]]] = {}
 
     def _meant(self, node: ast.expr, beyond: bool = False) -> tuple[bool, Any]:
         """What a chain of names means outside of the function, if it means something there; ``beyond`` the database
@@ -196,7 +204,14 @@ class Captures(ast.NodeTransformer):
         name = name or text
         if name not in self.found:
             self.found[name] = Capture(name, text, kind, self._function)
+        self._take(node, name)
         return at(ast.Name(name, ast.Load()), node)
+
+    def _take(self, node: ast.expr, name: str) -> None:
+        number = getattr(node, "number", None)
+        # What stands for others in the source has none.
+        if number is not None:
+            self.taken[number] = name
 
     def _is_closed(self, node: ast.AST) -> bool:
         """Whether a value is made of constants and of names from outside."""
@@ -335,6 +350,7 @@ class Captures(ast.NodeTransformer):
         if mode not in ("a", "w") or options or not call.args:
             instead = "files are written, by open(path, 'a') or open(path, 'w'); read them before the call"
             raise Refused(call, "a file that is opened so", instead)
+        self._take(call.func, OPENED)
         path = at(ast.Name(f"{name.id} path", ast.Load()), name)
         target = at(ast.Name(path.id, ast.Store()), name)
         self._files[name.id] = path
@@ -542,6 +558,7 @@ class Captures(ast.NodeTransformer):
                 arguments[name] = at(ast.Constant(default), node)
                 written.append(arguments[name])
         ordered = [arguments[name] for name in program.signature.parameters]
+        captured_as = []
         for capture in program.captures:
             if "#" in capture.name and self._loops:
                 instead = "give it the value as an argument"
@@ -552,8 +569,12 @@ class Captures(ast.NodeTransformer):
             self._fresh += 1
             name = f"{program.name} {capture.name} #{self._fresh}"
             self.found[name] = capture.renamed(name)
+            captured_as.append(name)
             ordered.append(at(ast.Name(name, ast.Load()), node))
             written.append(ordered[-1])
+        call = f"{program.name} #{len(self.calls)}"
+        self.calls[call] = program, captured_as
+        self._take(node.func, call)
         self._know_exceptions(program.raises, node)
         self.called.update({program.name: program}, **program.callees)
         optional = [place for place, kind in enumerate(program.kinds) if kind.is_optional]

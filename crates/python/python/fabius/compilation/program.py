@@ -53,6 +53,10 @@ class Compiled:
         self.file, self.line = "", 1
         #: Programs that it calls, by their names in the database.
         self.callees: dict[str, Compiled] = {}
+        #: Its calls of them, by names of their own: which it calls, and the names of what that captured.
+        self.calls: dict[str, tuple[Compiled, list[str]]] = {}
+        #: What stands for parts of its source that come from outside, by the numbers of their nodes.
+        self.taken: dict[int, str] = {}
         #: What is computed when it is called.
         self.captures: list[Capture] = []
         #: Whether moments have to be given in UTC.
