@@ -197,6 +197,10 @@ class Agreement(Agreeing):
             writer = Writer(random.Random(number))
             source = writer.function()
             calls = [writer.arguments() for _ in range(3)]
+            if number % 25 == 0:
+                # What is replayed is made again with all functions there are.
+                self.doCleanups()
+                self.setUp()
             self.begin_again()
             again = f"FABIUS_PYTHON_FUNCTIONS=1 FABIUS_PYTHON_SEED={number} {AGAIN}"
             with self.subTest(seed=number):

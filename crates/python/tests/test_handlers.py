@@ -286,11 +286,54 @@ CASES = [
 """,
         [(1, 1), (1, 0)],
     ),
+    # What is caught is raised once more, with or without a text, and caught around.
+    (
+        """
+    row = db.stock[1]
+    try:
+        try:
+            if b == 0:
+                raise KeyError(a)
+            if b == 1:
+                raise Short
+            if b == 2:
+                raise Short('few')
+            if b == 3:
+                fabius.require(False, f'{a} of {b}')
+            if b == 13:
+                return db.stock[a + 100].qty
+            if b == 60:
+                assert a < 0
+            row.qty += take(2, b)
+        except (Short, KeyError, fabius.Aborted, fabius.RowNotFound, AssertionError):
+            row.qty += 1
+            if a < 5:
+                raise
+            row.note = 'kept'
+    except VeryShort as error:
+        print('very', error)
+    except Short as short:
+        try:
+            raise ValueError(f'{a}')
+        except ValueError as value:
+            if a == 2:
+                raise short
+            if a == 3:
+                raise value
+            if a == 4:
+                raise
+        print('short', short)
+    return row.qty
+""",
+        [(a, b) for a in (1, 2, 3, 4, 6) for b in (0, 1, 2, 3, 13, 60)],
+    ),
 ]
 
 #: A body, what is refused, and what is told to do instead.
 REFUSED = [
     ("    try:\n        n = 1\n    finally:\n        n = 2\n", "finally", "behind the try"),
+    ("    raise\n", "raise without an exception", "ValueError"),
+    ("    try:\n        raise\n    except ValueError:\n        n = 1\n", "raise without an exception", "ValueError"),
     ("    try:\n        n = 1\n    except:\n        n = 2\n", "except without a class", "ValueError"),
     ("    try:\n        n = 1\n    except Exception:\n        n = 2\n", "raises too", "test for the case before"),
     ("    try:\n        n = 1\n    except fabius.IntegrityError:\n        n = 2\n", "raises", "around the call"),

@@ -420,6 +420,9 @@ class Writer(Expressions):
             lines += f"{indent}except {written}{' as e' if named else ''}:\n"
             lines += f"{indent}    print({chance.choice(['e', 'str(e)', 'len(str(e))'])})\n" if named else ""
             lines += self.block(depth + 1, 1)
+            if chance.random() < 0.3:
+                again = chance.choice(["raise", "raise e"]) if named else "raise"
+                lines += f"{indent}    if {self.truth(1)}:\n{indent}        {again}\n"
         if chance.random() < 0.4:
             lines += f"{indent}else:\n{self.block(depth + 1, 1)}"
         return lines

@@ -11,6 +11,8 @@ pub struct Catching {
     pub caught: String,
     /// The variable of the program that gets the message.
     pub message: String,
+    /// The variables of the program that get the class and the detail, if those are asked for.
+    pub again: Option<(String, String)>,
     /// The flag that leaves the block.
     pub exit: String,
 }

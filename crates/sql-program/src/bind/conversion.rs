@@ -159,6 +159,11 @@ impl Binder<'_> {
                 let data_type = held(to);
                 (cast(&bound, data_type), data_type)
             }
+            (C::Moment, C::Time) => {
+                let local = cast(&bound, DataType::Timestamp);
+                let day = tree::cast(tree::cast(local.clone(), DataType::Date), DataType::Timestamp);
+                (tree::call("micros_between", vec![local, day]), held(to))
+            }
             (C::Json, C::Text | C::Json) if *to != SqlType::JsonB => {
                 (bound.expression.clone(), DataType::TEXT)
             }

@@ -7,20 +7,24 @@
 //! else: otherwise                  END IF
 //! ```
 //!
-//! As in Python, what the body has done until then stays done.
+//! As in Python, what the body has done until then stays done, and `raise` within a handler raises once more what it
+//! has caught, with the detail that this had.
 
 use super::body::leaves;
 use super::class::Class;
-use super::lowering::{Lowering, variable};
+use super::lowering::{Handling, Lowering, NO_DATA, variable};
+use super::message::{ABORTED, RAISED, ROW_NOT_FOUND};
 use super::presence::binds;
-use super::value::{self, Value};
+use super::value::{self, Value, text};
 use fabius_program::syntax::diagnostic::Span;
 use fabius_program::syntax::tree::Name;
 use fabius_sql_syntax::part;
-use fabius_sql_syntax::plpgsql::tree::{Block, Catch, Statement as Done, StatementKind as Kind};
+use fabius_sql_syntax::plpgsql::tree::{
+    Block, Catch, Level, RaiseOption, Statement as Done, StatementKind as Kind,
+};
 use fabius_sql_syntax::python::tree::{Handler, Try};
 use fabius_value::Result;
-use sqlparser::ast::Expr;
+use sqlparser::ast::{BinaryOperator, Expr};
 use std::collections::BTreeSet;
 
 /// Names that have a value, and what is not `None`.
@@ -31,17 +35,22 @@ impl Lowering<'_> {
     pub(super) fn tried(&mut self, tried: &Try, span: Span, done: &mut Vec<Done>) -> Result<()> {
         self.tries += 1;
         let label = format!("try {}", self.tries);
-        let message = format!("{label} message");
-        self.variables.insert(message.clone(), Class::Text);
+        let caught_of = |what: &str| format!("{label} {what}");
+        let caught = ["message", "class", "detail"].map(caught_of);
+        self.variables.extend(caught.iter().map(|name| (name.clone(), Class::Text)));
         let mut catches = Vec::new();
+        let [message, class, detail] = &caught;
         for (number, handler) in tried.handlers.iter().enumerate() {
-            let caught = format!("{label} caught {}", number + 1);
+            let caught = caught_of(&format!("caught {}", number + 1));
             let never = Value::of(value::boolean(false), Class::Boolean, span);
             done.push(Done { kind: self.assign(&caught, never, span)?, span });
             catches.push(Catch {
                 classes: handler.classes.clone(),
                 caught: self.path(variable(&caught), span),
-                message: self.path(variable(&message), span),
+                message: self.path(variable(message), span),
+                again: handler
+                    .is_reraised
+                    .then(|| (self.path(variable(class), span), self.path(variable(detail), span))),
             });
         }
         let before = (self.assigned.clone(), self.present.clone());
@@ -55,7 +64,7 @@ impl Lowering<'_> {
         self.forget_assigned(&tried.body);
         let rows = self.rows.keys().filter(|row| binds(&tried.body, row)).cloned().collect::<Vec<_>>();
         self.assigned.retain(|name| !rows.contains(name));
-        let (arms, ends) = self.handlers(tried, &catches, &message, (ends, span))?;
+        let (arms, ends) = self.handlers(tried, &catches, &caught, (ends, span))?;
         let name = Name { text: label, span };
         let block =
             Block { label: Some(name), declarations: Vec::new(), begin: span, statements: body, catches };
@@ -75,19 +84,22 @@ impl Lowering<'_> {
         &mut self,
         tried: &Try,
         catches: &[Catch],
-        message: &str,
+        caught: &[String; 3],
         (ends, span): (Option<Known>, Span),
     ) -> Result<(Vec<Arm>, Vec<Known>)> {
         let begin = (self.assigned.clone(), self.present.clone());
         let (mut arms, mut ends) = (Vec::new(), Vec::from_iter(ends));
-        for (Handler { name, body, .. }, catch) in tried.handlers.iter().zip(catches) {
+        for (Handler { classes, name, body, .. }, catch) in tried.handlers.iter().zip(catches) {
             (self.assigned, self.present) = begin.clone();
             let mut handler = Vec::new();
             if let Some(name) = name {
-                let told = Value::of(quoted(&variable(message)), Class::Text, span);
+                let told = Value::of(quoted(&variable(&caught[0])), Class::Text, span);
                 handler.push(Done { kind: self.assign(name, told, span)?, span });
             }
-            handler.extend(self.block(body)?);
+            self.handling.push(Handling { classes: classes.clone(), caught: caught.clone() });
+            let lowered = self.block(body);
+            self.handling.pop();
+            handler.extend(lowered?);
             // The exception's name has no value behind its handler.
             self.assigned.retain(|assigned| Some(assigned) != name.as_ref());
             if !leaves(&handler) {
@@ -98,6 +110,40 @@ impl Lowering<'_> {
             arms.push((self.written(caught, span), handler));
         }
         Ok((arms, ends))
+    }
+
+    /// `raise` of what has been caught
+    pub(super) fn reraise(&self, depth: usize, span: Span) -> Result<Kind> {
+        let Some(Handling { classes, caught }) = self.handling.iter().nth_back(depth) else {
+            return self.refused(span, "raise outside of a handler", "name what is raised");
+        };
+        let [message, class, detail] = caught.each_ref().map(|name| quoted(&variable(name)));
+        let raised = |one: &str| {
+            let state = (RaiseOption::State, self.written(text(state_of(one)), span));
+            let detail = (RaiseOption::Detail, self.written(detail.clone(), span));
+            self.raising((Level::Exception, Some(one.into())), message.clone(), vec![state, detail], span)
+        };
+        // A handler for what nothing raises is never come to.
+        let Some((last, others)) = classes.split_last() else { return Ok(raised(RAISED)) };
+        let last = raised(last);
+        if others.is_empty() {
+            return Ok(last);
+        }
+        let arm = |one: &String| {
+            let is_of = part::binary(class.clone(), BinaryOperator::Eq, text(one));
+            (self.written(is_of, span), vec![Done { kind: raised(one), span }])
+        };
+        let arms = others.iter().map(arm).collect();
+        Ok(Kind::If { arms, otherwise: Some(vec![Done { kind: last, span }]) })
+    }
+}
+
+/// The SQLSTATE of an exception of a class.
+fn state_of(class: &str) -> &'static str {
+    match class {
+        ABORTED => "P0001",
+        ROW_NOT_FOUND => NO_DATA,
+        _ => RAISED,
     }
 }
 

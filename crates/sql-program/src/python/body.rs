@@ -64,6 +64,7 @@ pub fn lower(
             tests: Vec::new(),
             conditions: 0,
             tries: 0,
+            handling: Vec::new(),
         };
         for parameter in parameters.iter().filter(|parameter| parameter.is_input()) {
             let name = parameter.name.strip_prefix("py ").unwrap_or(&parameter.name).to_string();
@@ -258,6 +259,7 @@ impl Lowering<'_> {
             StatementKind::Receive(names, value) => self.receive(names, value, span, done)?,
             StatementKind::Say(state, value) => emit(self.say(state, value)?),
             StatementKind::Raise(kind, message) => emit(self.raise(kind, message, span)?),
+            StatementKind::Reraise(depth) => emit(self.reraise(*depth, span)?),
             StatementKind::Try(tried) => return self.tried(tried, span, done),
             StatementKind::Declare(name) => drop(self.assigned.insert(name.clone())),
             StatementKind::Break | StatementKind::Continue => {

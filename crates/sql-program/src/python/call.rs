@@ -55,7 +55,7 @@ impl Lowering<'_> {
             ExpressionKind::Name(name) if named.is_empty() => name.as_str(),
             _ => "",
         };
-        if !FUNCTIONS.contains(&name) {
+        if !FUNCTIONS.contains(&name) && !super::moment::FUNCTIONS.contains(&name) {
             return self.no_function(function, span);
         }
         if let ("bool", [value]) = (name, arguments) {
@@ -93,12 +93,16 @@ impl Lowering<'_> {
             Some(value) => Ok(value),
             None => {
                 let classes: Vec<String> = values.iter().map(|value| value.class.name()).collect();
+                let name = super::moment::named(name);
                 let what = format!("{name}({})", classes.join(", "));
                 let instead = match (name, values.iter().any(|value| value.is_nullable)) {
                     (_, true) => value::MAY_BE_NONE,
                     ("int", _) if values.len() > 1 => "write int(text), of digits of base 10",
                     ("Decimal", _) => "pass it as a Decimal, or write it as one: Decimal(\"1.5\")",
                     ("timedelta", _) => "give it whole numbers: timedelta(hours=36)",
+                    (name, _) if super::moment::FUNCTIONS.contains(&name) => {
+                        "its parts are whole numbers: convert them by int(...)"
+                    }
                     ("min" | "max", _) => "convert the values to one class",
                     _ => "give it values of another class, or compute it before the call",
                 };
@@ -224,7 +228,7 @@ impl Lowering<'_> {
             ("Decimal", [value]) if matches!(value.class, Class::Whole | Class::Decimal) => {
                 of(cast(value.tree.clone(), &SqlType::Numeric(None))?, Class::Decimal)
             }
-            _ => return Ok(None),
+            _ => return Ok(super::moment::made(name, values)?.map(|(tree, class)| of(tree, class))),
         }))
     }
 }

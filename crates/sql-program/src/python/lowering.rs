@@ -106,6 +106,15 @@ pub struct Lowering<'f> {
     pub conditions: usize,
     /// How many `try` there are so far.
     pub tries: usize,
+    /// The handlers that this is in, the innermost last.
+    pub handling: Vec<Handling>,
+}
+
+/// What a handler is for.
+pub struct Handling {
+    pub classes: Vec<String>,
+    /// The variables of the message, the class and the detail.
+    pub caught: [String; 3],
 }
 
 /// A row that a statement is about.

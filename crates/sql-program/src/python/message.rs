@@ -14,7 +14,7 @@ use fabius_value::Result;
 use sqlparser::ast::{self, Expr};
 
 /// The SQLSTATE of an exception that a function raises; the detail has its class.
-const RAISED: &str = "PY000";
+pub const RAISED: &str = "PY000";
 
 /// The class of what `fabius.require` and `fabius.abort` raise.
 pub const ABORTED: &str = "fabius.Aborted";

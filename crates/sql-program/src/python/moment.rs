@@ -12,8 +12,10 @@ use fabius_value::Result;
 use sqlparser::ast::{BinaryOperator, Expr};
 
 /// Methods of moments, and of times between them, that are there; all without arguments.
-pub const METHODS: [&str; 9] = [
+pub const METHODS: [&str; 11] = [
     "date",
+    "toordinal",
+    "time",
     "weekday",
     "isoweekday",
     "isoformat",
@@ -23,6 +25,13 @@ pub const METHODS: [&str; 9] = [
     "replace(tzinfo=None)",
     "astimezone(utc)",
 ];
+
+/// What makes moments of numbers that have been looked at: a day of the days since the first one, a time of the
+/// microseconds of its day, a moment of both, and a moment with another day, or with another time.
+pub const FUNCTIONS: [&str; 5] = ["date of", "time of", "datetime of", "date replaced", "time replaced"];
+
+/// The first day that Python has.
+const FIRST_DAY: &str = "0001-01-01 00:00:00";
 
 const DAY: &str = "86400000000";
 const HOUR: &str = "3600000000";
@@ -139,8 +148,80 @@ pub fn calculated(operator: Operator, left: &Value, right: &Value) -> Result<Opt
         _ => micros,
     };
     let local = cast(nested(moment.tree.clone()), &SqlType::Timestamp)?;
-    let moved = value::function("fabius_python_moved", vec![local, micros]);
-    Ok(Some((cast(moved, &moment.class.sql_type())?, moment.class.clone())))
+    Ok(Some((cast(moved(local, micros), &moment.class.sql_type())?, moment.class.clone())))
+}
+
+/// What users call a function that makes moments.
+pub fn named(function: &str) -> &str {
+    match function {
+        "date replaced" | "time replaced" => "replace",
+        _ => function.strip_suffix(" of").unwrap_or(function),
+    }
+}
+
+/// A moment that one of `FUNCTIONS` makes; `None` for other functions, and of other values.
+pub fn made(function: &str, values: &[Value]) -> Result<Option<(Expr, Class)>> {
+    let of = |sql_type: &SqlType, moment: Expr| -> Result<Option<(Expr, Class)>> {
+        Ok(Some((cast(moment, sql_type)?, Class::Other(sql_type.clone()))))
+    };
+    let day = |days: &Value| -> Result<Expr> {
+        Ok(moved(first_day()?, binary(days.tree.clone(), BinaryOperator::Multiply, whole(DAY)?)))
+    };
+    Ok(match (function, values) {
+        ("date of", [days]) if days.class == Class::Whole => of(&SqlType::Date, day(days)?)?,
+        ("time of", [micros]) if micros.class == Class::Whole => {
+            of(&SqlType::Time, moved(first_day()?, micros.tree.clone()))?
+        }
+        ("datetime of", [date, time]) if is_moment(&date.class) => match micros_within(time)? {
+            Some(micros) => of(&SqlType::Timestamp, moved(midnight(date)?, micros))?,
+            None => None,
+        },
+        ("date replaced", [moment, days]) if days.class == Class::Whole => match &moment.class {
+            Class::Other(SqlType::Date) => of(&SqlType::Date, day(days)?)?,
+            Class::Other(sql_type @ (SqlType::Timestamp | SqlType::TimestampTz)) => {
+                match micros_within(moment)? {
+                    Some(micros) => of(sql_type, moved(day(days)?, micros))?,
+                    None => None,
+                }
+            }
+            _ => None,
+        },
+        ("time replaced", [moment, micros]) if micros.class == Class::Whole => match &moment.class {
+            Class::Other(SqlType::Time) => of(&SqlType::Time, moved(first_day()?, micros.tree.clone()))?,
+            Class::Other(sql_type @ (SqlType::Timestamp | SqlType::TimestampTz)) => {
+                of(sql_type, moved(midnight(moment)?, micros.tree.clone()))?
+            }
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+fn first_day() -> Result<Expr> {
+    cast(text(FIRST_DAY), &SqlType::Timestamp)
+}
+
+/// The begin of a moment's day.
+fn midnight(moment: &Value) -> Result<Expr> {
+    let local = cast(nested(moment.tree.clone()), &SqlType::Timestamp)?;
+    cast(cast(local, &SqlType::Date)?, &SqlType::Timestamp)
+}
+
+fn moved(local: Expr, micros: Expr) -> Expr {
+    value::function("fabius_python_moved", vec![local, micros])
+}
+
+/// The microseconds of a day that a time is at, or a moment; a number is them.
+fn micros_within(value: &Value) -> Result<Option<Expr>> {
+    Ok(match &value.class {
+        Class::Whole => Some(value.tree.clone()),
+        Class::Other(SqlType::Time) => Some(micros_of_day(&value.tree)),
+        Class::Other(SqlType::Timestamp | SqlType::TimestampTz) => {
+            let local = cast(nested(value.tree.clone()), &SqlType::Timestamp)?;
+            Some(value::function("fabius_python_between", vec![local, midnight(value)?]))
+        }
+        _ => None,
+    })
 }
 
 impl Lowering<'_> {
@@ -220,6 +301,11 @@ impl Lowering<'_> {
                 let minus = binary(field("isodow", own)?, BinaryOperator::Minus, number("1"));
                 return of(minus, Class::Whole);
             }
+            ("toordinal", class) if is_moment(class) => {
+                let micros = value::function("fabius_python_between", vec![midnight(&value)?, first_day()?]);
+                let days = binary(micros, BinaryOperator::Divide, whole(DAY)?);
+                return of(binary(days, BinaryOperator::Plus, whole("1")?), Class::Whole);
+            }
             ("isoweekday", class) if is_moment(class) => return of(field("isodow", own)?, Class::Whole),
             ("replace(tzinfo=utc)", Class::Other(SqlType::Timestamp)) => {
                 return of(cast(own.clone(), &SqlType::TimestampTz)?, Class::Other(SqlType::TimestampTz));
@@ -238,6 +324,10 @@ impl Lowering<'_> {
             }
             ("date", Class::Other(SqlType::Timestamp | SqlType::TimestampTz)) => {
                 return of(cast(own.clone(), &SqlType::Date)?, Class::Other(SqlType::Date));
+            }
+            ("time", Class::Other(SqlType::Timestamp | SqlType::TimestampTz)) => {
+                let local = cast(own.clone(), &SqlType::Timestamp)?;
+                return of(cast(local, &SqlType::Time)?, Class::Other(SqlType::Time));
             }
             ("total_seconds", Class::Span) => return of(seconds(own.clone())?, Class::Float),
             ("timestamp", Class::Other(SqlType::TimestampTz)) => {

@@ -42,6 +42,7 @@ impl Lowering<'_> {
                 | StatementKind::Break
                 | StatementKind::Continue
                 | StatementKind::Declare(_)
+                | StatementKind::Reraise(_)
                 | StatementKind::Try(_)
                 | StatementKind::Nothing => {}
             }

@@ -48,6 +48,8 @@ pub struct Catch {
     pub caught: Path,
     /// Gets the message.
     pub message: Path,
+    /// Get the class, and the detail, which say what to raise once more; `None` where nothing does.
+    pub again: Option<(Path, Path)>,
 }
 
 /// A line of `DECLARE`.

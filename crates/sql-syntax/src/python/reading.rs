@@ -184,6 +184,10 @@ impl Reader<'_> {
             }
             "Said" => StatementKind::Say(self.word(node, "state")?, self.expression(&node["value"])?),
             "Raised" => StatementKind::Raise(self.word(node, "kind")?, self.expression(&node["message"])?),
+            "Reraised" => {
+                let depth = node["depth"].as_u64().ok_or_else(|| malformed("a handler has no number"))?;
+                StatementKind::Reraise(usize::try_from(depth).unwrap_or(usize::MAX))
+            }
             "Tried" => self.tried(node)?,
             "Declared" => StatementKind::Declare(self.word(node, "name")?),
             "Break" => StatementKind::Break,
@@ -223,6 +227,7 @@ impl Reader<'_> {
                 classes: classes.ok_or_else(|| malformed("a handler has no classes"))?,
                 name: handler["name"].as_str().map(str::to_string),
                 body: self.block(&handler["body"])?,
+                is_reraised: handler["reraised"].as_bool().unwrap_or(false),
             });
         }
         let (body, otherwise) = (self.block(&node["body"])?, self.block(&node["orelse"])?);

@@ -60,6 +60,8 @@ pub enum StatementKind {
     Say(String, Expression),
     /// The end of the transaction by an exception of a class, with a text, unless something around catches it.
     Raise(String, Expression),
+    /// `raise` of what a handler around has caught: the innermost, or as many farther out.
+    Reraise(usize),
     /// `try`
     Try(Try),
     /// A name has a value wherever it is used from here on.
@@ -121,6 +123,8 @@ pub struct Handler {
     pub name: Option<String>,
     /// What is done.
     pub body: Vec<Statement>,
+    /// Whether that may raise it once more.
+    pub is_reraised: bool,
 }
 
 /// The order of a loop.

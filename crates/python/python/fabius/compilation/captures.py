@@ -27,7 +27,7 @@ from ..parameters import braced
 from .handlers import refuse_uncatchable, refuse_values
 from .kernel import BETWEEN, LOGGED, PRINTED, WRITTEN, Called, Said
 from .kinds import Kind
-from .moments import span
+from .moments import MOMENTS, of_parts, replaced, span
 from .names import at
 from .records import is_record, made
 from .refusal import Refused
@@ -69,6 +69,7 @@ _PURE: tuple[Any, ...] = (
     decimal.Decimal,
     datetime.date,
     datetime.datetime,
+    datetime.datetime.combine,
     datetime.datetime.fromtimestamp,
     datetime.datetime.fromisoformat,
     datetime.date.fromisoformat,
@@ -262,6 +263,9 @@ class Captures(ast.NodeTransformer):
         return self._ours(node) or self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_Raise(self, node: ast.Raise) -> ast.stmt:
+        if isinstance(node.exc, ast.Name) and node.exc.id in self._own:
+            # An exception that is caught.
+            return node
         raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
         # What it comes from is not kept.
         node.cause = None
@@ -424,6 +428,8 @@ class Captures(ast.NodeTransformer):
         zoned = None if found else self._zoned(node)
         if zoned is not None:
             return zoned
+        if not found and isinstance(node.func, ast.Attribute) and node.func.attr == "replace" and not node.args:
+            return self.generic_visit(replaced(node, node.func))  # type: ignore[return-value]
         if not found:
             if isinstance(node.func, ast.Name) and node.func.id not in self._own:
                 instead = "define it before, or import it"
@@ -444,6 +450,8 @@ class Captures(ast.NodeTransformer):
                     raise Refused(node, f"a value that cannot be made ({error})", "write one that can") from None
                 if kind in SCALARS:
                     return self._captured(node, kind)
+            if called in MOMENTS or called == datetime.datetime.combine:
+                return self._moment(node, called)
             if called is decimal.Decimal:
                 node.func = at(ast.Name("Decimal", ast.Load()), node.func)
             return self.generic_visit(node)  # type: ignore[return-value]
@@ -507,6 +515,18 @@ class Captures(ast.NodeTransformer):
         name = "astimezone(utc)" if node.func.attr == "astimezone" else f"replace(tzinfo={'utc' if is_utc else 'None'})"
         owner = at(ast.Attribute(self.visit(node.func.value), name, ast.Load()), node)
         return at(ast.Call(owner, [], []), node)
+
+    def _moment(self, node: ast.Call, called: Any) -> ast.expr:
+        """``datetime(year, month, ...)`` and its like, of what is computed in the transaction."""
+        zones = [keyword.value for keyword in node.keywords if keyword.arg == "tzinfo"]
+        zone = zones[0] if zones else ast.Constant(None)
+        is_none = isinstance(zone, ast.Constant) and zone.value is None
+        if not is_none and self._meant(zone)[1] is not datetime.timezone.utc:
+            raise Refused(zone, "a time zone other than UTC", "write tzinfo=timezone.utc")
+        made: ast.expr = self.generic_visit(of_parts(node, called))  # type: ignore[assignment]
+        if is_none:
+            return made
+        return at(ast.Call(at(ast.Attribute(made, "replace(tzinfo=utc)", ast.Load()), node), [], []), node)
 
     def _span(self, node: ast.Call) -> ast.expr:
         """``timedelta(...)``"""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..errors import ProgrammingError
 from ..parameters import bound, braced, named
 from .handlers import DIVISION
-from .kernel import Called, Element, Query, Raised, Received, Zero
+from .kernel import Called, Element, Handler, Query, Raised, Received, Zero
 from .names import (
     DICT,
     LIST,
@@ -63,6 +63,8 @@ class Expressions(Texts):
         self.divides = False
         #: Names of exceptions that are caught here, for each ``try`` around.
         self.catching: list[set[str]] = []
+        #: The handlers that this is in, the innermost last.
+        self.handling: list[Handler] = []
 
     def catches(self, name: str) -> bool:
         """Whether an exception is caught here."""
@@ -452,6 +454,8 @@ class Expressions(Texts):
         return load(items_of(node.id, DICT), node) if self.shapes.of(node) == DICT else node
 
     def _value_Call(self, node: ast.Call, out: Statements) -> ast.expr:
+        if getattr(node.func, "attr", getattr(node.func, "id", "")).endswith(" of parts"):
+            return self.moment_of_parts(node, out)
         if isinstance(node.func, ast.Name):
             made = self._builtin(node.func.id, node, out)
             if made is not None:

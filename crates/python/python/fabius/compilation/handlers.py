@@ -60,9 +60,9 @@ def refuse_values(handler: ast.ExceptHandler) -> None:
     texts: set[ast.AST] = set()
     for statement in handler.body:
         for node in ast.walk(statement):
-            if isinstance(node, ast.Raise) and node.cause is not None:
-                # What another exception comes from is not kept.
-                texts.add(node.cause)
+            if isinstance(node, ast.Raise):
+                # It is raised once more; what another exception comes from is not kept.
+                texts.update(one for one in (node.exc, node.cause) if one is not None)
             elif isinstance(node, ast.FormattedValue) and node.conversion in (-1, ord("s")):
                 texts.add(node.value)
             elif isinstance(node, ast.Call):

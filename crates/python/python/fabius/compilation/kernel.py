@@ -20,6 +20,7 @@ __all__ = [
     "Empty",
     "Query",
     "Raised",
+    "Reraised",
     "Received",
     "Handler",
     "Said",
@@ -66,17 +67,37 @@ class Raised(ast.stmt):
         def __init__(self, *, kind: str, message: ast.expr) -> None: ...
 
 
-class Handler(ast.AST):
-    """What is done for exceptions, by the names of their classes; ``name`` gets their text."""
+class Reraised(ast.stmt):
+    """The exception that a handler around has caught, raised once more: that of the innermost, or farther out."""
 
-    _fields = ("classes", "name", "body")
-    classes: builtins.list[str]
-    name: str | None
-    body: builtins.list[ast.stmt]
+    _fields = ("depth",)
+    depth: int
 
     if TYPE_CHECKING:
 
-        def __init__(self, *, classes: builtins.list[str], name: str | None, body: builtins.list[ast.stmt]) -> None: ...
+        def __init__(self, *, depth: int) -> None: ...
+
+
+class Handler(ast.AST):
+    """What is done for exceptions, by the names of their classes; ``name`` gets their text, and they may be ``reraised``
+    by what is done."""
+
+    _fields = ("classes", "name", "body", "reraised")
+    classes: builtins.list[str]
+    name: str | None
+    body: builtins.list[ast.stmt]
+    reraised: bool
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            classes: builtins.list[str],
+            name: str | None,
+            body: builtins.list[ast.stmt],
+            reraised: bool,
+        ) -> None: ...
 
 
 class Tried(ast.stmt):

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import ast
 import datetime
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from .names import at, attribute, constant
 from .refusal import Refused
 
-__all__ = ["MICROSECOND", "is_in_utc", "micros_of", "parts_of_moment", "span"]
+__all__ = [
+    "MICROSECOND",
+    "MOMENTS",
+    "checks",
+    "days_of",
+    "is_in_utc",
+    "micros_of",
+    "micros_of_time",
+    "of_parts",
+    "parts_of_moment",
+    "replaced",
+    "span",
+]
 
 MICROSECOND = datetime.timedelta(microseconds=1)
 
@@ -23,6 +37,30 @@ _UNITS = {
     "hours": 3_600_000_000,
     "weeks": 604_800_000_000,
 }
+
+#: Parts of moments, and what each is at most; a day of a month is at most its last.
+_DATE = {"year": datetime.MAXYEAR, "month": 12, "day": 31}
+_TIME = {"hour": 23, "minute": 59, "second": 59, "microsecond": 999_999}
+
+#: What makes moments, by what is written: the parts that it takes.
+MOMENTS: dict[Any, tuple[str, ...]] = {
+    datetime.date: tuple(_DATE),
+    datetime.time: tuple(_TIME),
+    datetime.datetime: (*_DATE, *_TIME),
+}
+
+_IS_LEAP = "(year % 4 == 0 and (year % 100 != 0 or year % 400 == 0))"
+
+#: The last day of a month.
+_LAST = f"((29 if {_IS_LEAP} else 28) if month == 2 else 30 if month in (4, 6, 9, 11) else 31)"
+
+#: Days since the first of the year 1.
+_DAYS = (
+    "(year - 1) * 365 + (year - 1) // 4 - (year - 1) // 100 + (year - 1) // 400 + (367 * month - 362) // 12 "
+    f"- (0 if month <= 2 else 1 if {_IS_LEAP} else 2) + day - 1"
+)
+
+_MICROS = "((hour * 60 + minute) * 60 + second) * 1000000 + microsecond"
 
 #: What ``strftime`` writes whatever the language: an attribute and its digits.
 _CODES = {
@@ -39,7 +77,7 @@ _YEAR = len(datetime.date(5, 1, 1).strftime("%Y"))
 
 #: Parts of a moment, which depend on its time zone.
 PARTS = frozenset("year month day hour minute second microsecond date weekday isoweekday isoformat strftime".split())
-PARTS |= {"replace(tzinfo=utc)", "replace(tzinfo=None)"}
+PARTS |= {"replace(tzinfo=utc)", "replace(tzinfo=None)", "replace of parts", "time"}
 
 
 def micros_of(value: datetime.timedelta) -> int:
@@ -75,6 +113,100 @@ def span(node: ast.Call, value: datetime.timedelta | None) -> ast.expr:
 
 def _spanned(total: ast.expr, node: ast.Call) -> ast.expr:
     return at(ast.Call(at(ast.Name("timedelta", ast.Load()), node), [total], []), node)
+
+
+def of_parts(node: ast.Call, called: Any) -> ast.Call:
+    """``datetime(...)``, ``date(...)``, ``time(...)`` with a name for each part, ``datetime.combine(date, time)`` as a
+    function of these.
+
+    Raises ``Refused`` for other forms.
+    """
+    given = [keyword for keyword in node.keywords if keyword.arg != "tzinfo"]
+    if called == datetime.datetime.combine:
+        if len(node.args) != 2 or given:
+            raise Refused(node, "combine of this form", "write datetime.combine(date, time)")
+        return at(ast.Call(at(ast.Name("datetime of", ast.Load()), node), node.args, []), node)
+    names, name = MOMENTS[called], called.__name__
+    parts = [at(ast.keyword(part, value), value) for part, value in zip(names, node.args)] + given
+    found = {str(part.arg) for part in parts}
+    needed = set(_DATE) & set(names)
+    if len(node.args) > len(names) or len(found) < len(parts) or found - set(names) or needed - found:
+        raise Refused(node, f"{name} of this form", f"write {name}({', '.join(names[:3])})")
+    return at(ast.Call(at(ast.Name(f"{name} of parts", ast.Load()), node), [], parts), node)
+
+
+def replaced(node: ast.Call, function: ast.Attribute) -> ast.Call:
+    """``moment.replace(day=1)`` as what is known to be of a moment.
+
+    Raises ``Refused`` for parts that no moment has.
+    """
+    found = {str(part.arg) for part in node.keywords}
+    if not found or found - set(MOMENTS[datetime.datetime]):
+        known = ", ".join(f"{part}=..." for part in MOMENTS[datetime.datetime])
+        raise Refused(node, "replace of this form", f"write text.replace(old, new), or of a moment: {known}")
+    function = at(ast.Attribute(function.value, "replace of parts", ast.Load()), function)
+    return at(ast.Call(function, [], node.keywords), node)
+
+
+def checks(values: Mapping[str, ast.expr], place: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
+    """When parts of a moment are wrong, and what is said then, in Python's order and words."""
+    found = []
+    for part, most in {**_DATE, **_TIME}.items():
+        if part in values:
+            last, least = (_LAST, 1) if part == "day" else (str(most), int(part in _DATE))
+            is_wrong = of_template(f"{part} < {least} or {part} > {last}", values, place)
+            found.append((is_wrong, _said(part, values, place)))
+    return found
+
+
+def days_of(values: Mapping[str, ast.expr], place: ast.AST) -> ast.expr:
+    """The days from the first that there is to that of a year, month and day."""
+    return of_template(_DAYS, values, place)
+
+
+def micros_of_time(values: Mapping[str, ast.expr], place: ast.AST) -> ast.expr:
+    """The microseconds of a day, of an hour, minute, second and microsecond."""
+    return of_template(_MICROS, values, place)
+
+
+def _said(part: str, values: Mapping[str, ast.expr], place: ast.AST) -> ast.expr:
+    """What this interpreter says of a part that is wrong: its words differ by its version."""
+    sample = {"year": 1987, "month": 11, "day": 9} | dict.fromkeys(_TIME, 0) | {part: 76543210}
+    try:
+        datetime.datetime(*sample.values())
+        raise AssertionError(f"a {part} of {sample[part]}")
+    except ValueError as error:
+        said = str(error)
+    meant = {str(sample["year"]): "year", str(sample[part]): part} if part in _DATE else {str(sample[part]): part}
+    if part == "day":
+        meant |= {"11": "month", "30": _LAST}
+    texts = [
+        at(ast.FormattedValue(of_template(meant[word], values, place), -1, None), place)
+        if word in meant
+        else constant(word, place)
+        for word in re.split(r"(\d+)", said)
+        if word
+    ]
+    return at(ast.JoinedStr(texts), place)
+
+
+def of_template(text: str, values: Mapping[str, ast.expr], place: ast.AST) -> ast.expr:
+    """An expression that is written out, of values by their names."""
+    tree = _Filled(values, place).visit(ast.parse(text, mode="eval").body)
+    assert isinstance(tree, ast.expr)
+    return tree
+
+
+class _Filled(ast.NodeTransformer):
+    def __init__(self, values: Mapping[str, ast.expr], place: ast.AST) -> None:
+        self._values, self._place = values, place
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self._values[node.id]
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        super().generic_visit(node)
+        return at(node, self._place) if isinstance(node, ast.expr) else node
 
 
 def parts_of_moment(moment: ast.expr, text: str, place: ast.AST) -> list[ast.expr]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .collections import Changes
 from .expressions import Expressions
 from .handlers import DIVISION, caught
-from .kernel import BARE, Called, Declared, Element, Handler, Raised, Received, Said, SetElement, Tried, Zero
+from .kernel import BARE, Called, Declared, Element, Handler, Raised, Received, Reraised, Said, SetElement, Tried, Zero
 from .names import (
     DICT,
     LIST,
@@ -360,17 +360,16 @@ class Desugaring(Expressions):
                 out.append(at(ast.Delete([self.row(target, out)]), node))
 
     def _do_Raise(self, node: ast.Raise, out: Statements) -> None:
-        if node.exc is None:
-            raise Refused(node, "raise without an exception", 'write raise ValueError("...")')
-        kind = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        if node.exc is None or not hasattr(node, "kind"):
+            out.append(self._reraised(node))
+            return
         arguments = node.exc.args if isinstance(node.exc, ast.Call) else []
         if len(arguments) > 1 or (isinstance(node.exc, ast.Call) and node.exc.keywords):
             raise Refused(node, "an exception of several arguments", "give it one text")
         message = self.value(arguments[0], out) if arguments else at(ast.Constant(""), node)
         # One without a text is another than one with an empty text.
         bare = "" if arguments else BARE
-        name = getattr(node, "kind", ast.unparse(kind))
-        out.append(at(Raised(kind=bare + name, message=message), node))
+        out.append(at(Raised(kind=bare + node.kind, message=message), node))
 
     def _do_Assert(self, node: ast.Assert, out: Statements) -> None:
         if sys.flags.optimize:
@@ -392,11 +391,24 @@ class Desugaring(Expressions):
         self.catching.append({name for names in classes for name in names})
         body = self.block(node.body)
         self.catching.pop()
-        handlers = [
-            at(Handler(classes=names, name=handler.name, body=self.block(handler.body)), handler)
-            for handler, names in zip(node.handlers, classes)
-        ]
+        handlers = [self._handler(handler, names) for handler, names in zip(node.handlers, classes)]
         out.append(at(Tried(body=body, handlers=handlers, orelse=self.block(node.orelse)), node))
+
+    def _handler(self, node: ast.ExceptHandler, classes: list[str]) -> Handler:
+        handler = at(Handler(classes=classes, name=node.name, body=[], reraised=False), node)
+        self.handling.append(handler)
+        handler.body = self.block(node.body)
+        self.handling.pop()
+        return handler
+
+    def _reraised(self, node: ast.Raise) -> ast.stmt:
+        """``raise``, or ``raise error`` within ``except ... as error``"""
+        for depth, handler in enumerate(reversed(self.handling)):
+            if node.exc is None or isinstance(node.exc, ast.Name) and node.exc.id == handler.name:
+                handler.reraised = True
+                return at(Reraised(depth=depth), node)
+        what = "raise without an exception" if node.exc is None else "raise of anything but a class of exceptions"
+        raise Refused(node, what, 'write raise ValueError("...")')
 
     def _do_Match(self, node: Any, out: Statements) -> None:
         subject = self.named(self.value(node.subject, out), out)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import datetime
 import re
 
 from .collections import Body
 from .kernel import Raised
 from .loops import Loops
-from .moments import parts_of_moment
+from .moments import MOMENTS, checks, days_of, micros_of_time, parts_of_moment
 from .names import LIST, ONE, Statements, at, attribute, call, compare, constant, load, loop, store, stored, when
 from .refusal import Refused
 
@@ -143,6 +144,37 @@ class Texts(Loops):
         raised = at(Raised(kind="ValueError", message=constant("substring not found", node)), node)
         out.append(when(compare(found, ast.Lt(), constant(0, node), node), [raised], [], node))
         return found
+
+    def moment_of_parts(self, node: ast.Call, out: Statements) -> ast.expr:
+        """``date(year=y, month=m, day=d)`` and its like, and ``moment.replace(day=d)``: a ``ValueError`` before what it
+        is needed for if there is no such moment."""
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        owner = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+        done = [self.named(one, out) for one in self.sequence([*owner, *(one.value for one in node.keywords)], out)]
+        moment = done.pop(0) if owner else None
+        given = {str(part.arg): value for part, value in zip(node.keywords, done)}
+
+        def parts(names: tuple[str, ...], kinds: tuple[str, ...]) -> dict[str, ast.expr]:
+            if name not in kinds and not (moment is not None and given.keys() & set(names)):
+                return {}
+            own = [attribute(moment, one, node) if moment is not None else constant(0, node) for one in names]
+            return {one: given.get(one) or self.named(other, out) for one, other in zip(names, own)}
+
+        date = parts(MOMENTS[datetime.date], ("date of parts", "datetime of parts"))
+        time = parts(MOMENTS[datetime.time], ("time of parts", "datetime of parts"))
+        for is_wrong, message in checks(date | time, node):
+            inner: Statements = []
+            raised = at(Raised(kind="ValueError", message=self.value(message, inner)), node)
+            out.append(when(self.value(is_wrong, out, truth=True), [*inner, raised], [], node))
+        made = [moment] if moment is not None else []
+        if date:
+            days = self.named(self.value(days_of(date, node), out), out)
+            made = [call("date replaced" if made else "date of", [*made, days], node)]
+        if time:
+            micros = self.named(self.value(micros_of_time(time, node), out), out)
+            function = "time replaced" if moment is not None else "datetime of" if date else "time of"
+            made = [call(function, [*made, micros], node)]
+        return made[0]
 
     def moment_as_text(self, moment: ast.expr, text: ast.expr, place: ast.AST, out: Statements) -> ast.expr:
         """``moment.strftime(text)``"""

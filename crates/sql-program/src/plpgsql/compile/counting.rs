@@ -55,7 +55,9 @@ fn targets(statement: &StatementKind) -> Vec<&Path> {
         StatementKind::Sql { into: Some(into), .. } => into.targets.iter().collect(),
         StatementKind::RowCount(targets) => targets.iter().collect(),
         StatementKind::Block(block) => {
-            block.catches.iter().flat_map(|catch| [&catch.caught, &catch.message]).collect()
+            let again = block.catches.iter().filter_map(|catch| catch.again.as_ref());
+            let again = again.flat_map(|(class, detail)| [class, detail]);
+            block.catches.iter().flat_map(|catch| [&catch.caught, &catch.message]).chain(again).collect()
         }
         StatementKind::Loop(Loop { kind: LoopKind::Query { targets, .. }, .. }) => targets.iter().collect(),
         StatementKind::Loop(Loop { kind: LoopKind::Array { target, .. }, .. }) => vec![target],

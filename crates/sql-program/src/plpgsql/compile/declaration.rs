@@ -33,8 +33,14 @@ impl Compiler<'_> {
         for catch in tree.catches.iter().rev() {
             let (caught, message) =
                 (self.program_of(&catch.caught, scope)?, self.program_of(&catch.message, scope)?);
+            let again = match &catch.again {
+                Some((class, detail)) => {
+                    Some((self.program_of(class, scope)?, self.program_of(detail, scope)?))
+                }
+                None => None,
+            };
             let classes = catch.classes.clone();
-            self.catches.around.push(Catching { classes, caught, message, exit: exit.clone() });
+            self.catches.around.push(Catching { classes, caught, message, again, exit: exit.clone() });
         }
         let flow = self.statements(&statements, &inner, block);
         self.catches.around.truncate(around);

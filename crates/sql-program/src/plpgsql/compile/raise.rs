@@ -31,8 +31,18 @@ impl Compiler<'_> {
                 Text::Fixed(raise.condition.clone().unwrap_or(code))
             }
         };
-        if let Some(catching) = raise.class.as_deref().and_then(|class| self.catches.of(class)).cloned() {
+        let class = raise.class.as_deref();
+        if let Some((class, catching)) =
+            class.and_then(|class| Some((class, self.catches.of(class)?.clone())))
+        {
             block.push(build::assign(&catching.message, message.into_expression()));
+            if let (Some((to_class, to_detail)), Some(detail)) =
+                (&catching.again, option(RaiseOption::Detail))
+            {
+                let detail = self.text(detail, scope, block)?;
+                block.push(build::assign(to_class, build::text(class)));
+                block.push(build::assign(to_detail, detail));
+            }
             block.push(build::assign(&catching.caught, build::boolean(true)));
             block.push(build::assign(&catching.exit, build::boolean(true)));
             return Ok(Flow { leaves: true, flags: [catching.exit].into() });
