@@ -23,13 +23,13 @@ pub(crate) struct Begin {
 /// Takes a database for this process, by the directory of its checkpoints.
 ///
 /// # Errors
-/// `55006` if another process has it.
+/// `55006` if it is held already, by this process or another.
 pub(crate) fn hold(database: &dyn Disk, checkpoints: &dyn Disk) -> Result<DirectoryLock> {
     checkpoints.lock().map_err(|error| match error.kind() {
         io::ErrorKind::ResourceBusy => {
-            Error::new(SqlState::IN_USE, "the database is in use by another process")
+            Error::new(SqlState::IN_USE, "the database is open already")
                 .with_detail(database.directory().display().to_string())
-                .with_hint("stop the other process, or connect to its server instead")
+                .with_hint("close it in the process that has it open, which may be this one, or connect to its server instead")
         }
         _ => io_error("locking the checkpoints", checkpoints, &error),
     })

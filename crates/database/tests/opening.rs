@@ -113,7 +113,7 @@ fn a_directory_in_use_by_another_process_is_refused() {
     assert!(lines.any(|line| line.unwrap() == "opened"), "the other process opens the database");
     let error = refused(directory.path());
     assert_eq!(error.state().as_str(), "55006");
-    assert_eq!(error.message(), "the database is in use by another process");
+    assert_eq!(error.message(), "the database is open already");
     assert_eq!(error.hint(), Some("stop the other process, or connect to its server instead"));
     child.kill().unwrap();
     child.wait().unwrap();

@@ -97,7 +97,7 @@ class Expressions:
             f"({self.span(depth - 1)} // timedelta(minutes=7))",
             f"{self.moment(depth - 1)}.{chance.choice(['year', 'month', 'day', 'hour', 'minute', 'second'])}",
             f"{self.moment(depth - 1)}.{chance.choice(['weekday()', 'isoweekday()', 'date().day', 'microsecond'])}",
-            f"day.{chance.choice(['year', 'month', 'day'])}",
+            f"{self.day(depth - 1)}.{chance.choice(['year', 'month', 'day', 'toordinal()', 'weekday()'])}",
             "(o if o is not None else 1)",
             "len(texts)",
             f"int({self.text(depth - 1)}.{chance.choice(PROPERTIES)}())",
@@ -168,9 +168,38 @@ class Expressions:
         made = f"timedelta({units[0]}={self.int(max(depth, 0))} % 4000, {units[1]}={self.int(0)} % 100000)"
         return self.chance.choice([made, f"({made} * {self.chance.randint(-3, 3)})", f"({made} // 7)", f"abs(-{made})"])
 
+    def day(self, depth):
+        """A `date`."""
+        chance = self.chance
+        if depth <= 0 or chance.random() < 0.4:
+            return "day"
+        number = self.int(depth - 1)
+        return chance.choice(
+            [
+                f"date(2000 + {number} % 30, 1 + {self.int(0)} % 12, 1 + {self.int(0)} % 28)",
+                f"date({number} % 5, day={self.int(0)} % 31, month={chance.randint(1, 12)})",
+                f"day.replace(day=1 + {number} % {chance.choice([28, 28, 33])})",
+                f"{self.day(depth - 1)}.replace(year=2000 + {number} % 30, month=7)",
+                f"{self.moment(depth - 1)}.date()",
+            ]
+        )
+
     def moment(self, depth):
         """A `datetime`."""
-        return f"(BEGIN {self.chance.choice('+-')} {self.span(depth)})"
+        chance = self.chance
+        moved = f"(BEGIN {chance.choice('+-')} {self.span(depth)})"
+        if depth <= 0 or chance.random() < 0.5:
+            return moved
+        number = self.int(depth - 1)
+        return chance.choice(
+            [
+                f"{moved}.replace(hour={number} % 24, second={chance.randint(0, 59)})",
+                f"{moved}.replace(day=1 + {number} % 28, microsecond={self.int(0)} % {chance.choice([1000, 1000001])})",
+                f"datetime(2024, 1 + {number} % 12, 1 + {self.int(0)} % 28, {self.int(0)} % 24, tzinfo=timezone.utc)",
+                f"datetime.combine({self.day(depth - 1)}, time({number} % 24, 5), tzinfo=timezone.utc)",
+                f"datetime.combine(day, {moved}.time(), tzinfo=timezone.utc)",
+            ]
+        )
 
     def format(self):
         """How an `int` is written."""

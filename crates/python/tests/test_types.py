@@ -227,6 +227,33 @@ class Types(unittest.TestCase):
             wanted = [{"a": [1, None, "x"]}, [1, 2], 3.5, True]
             self.assertEqual(found, [(value, value) for value in wanted], side)
 
+    def test_documents_are_given(self):
+        self.db.script("create table outbox (id int primary key, body jsonb not null, kept json, more jsonb)")
+        source = (
+            "def note(id: int, body: fabius.Json, more: fabius.Json | None = None) -> int:\n"
+            "    row = db.outbox.insert(id=id, body=body, kept=body)\n"
+            "    if more is not None:\n"
+            "        row.more = more\n"
+            "    db.sql('insert into outbox (id, body) values ({id} + 100, {body})')\n"
+            "    return id\n"
+        )
+        values = [{"b": [1, None, "x"], "a": {}}, [1, 2], "text", None]
+        for side in ("database", "client", "futures"):
+            self.db.execute("delete from outbox")
+            function = self.db.transaction(side=side)(defined(source, self.db, "note"))
+            for id, value in enumerate(values):
+                function(id, fabius.Json(value), fabius.Json([id]) if id % 2 else None)
+            found = [tuple(row) for row in self.db.execute("select id, body, kept, more from outbox order by id")]
+            wanted = [(id, value, value, [id] if id % 2 else None) for id, value in enumerate(values)]
+            self.assertEqual(found, wanted + [(id + 100, value, None, None) for id, value in enumerate(values)], side)
+        function = self.db.transaction(defined(source, self.db, "note"))
+        with self.assertRaises(TypeError) as raised:
+            function(9, {"a": 1})
+        self.assertIn("annotated Json, but dict is given", str(raised.exception))
+        with self.assertRaises(CompilationError) as refused:
+            self.db.transaction(defined("def f(a: fabius.Json) -> fabius.Json:\n    return a\n", self.db))
+        self.assertIn("returns no document", str(refused.exception))
+
     def test_keys_of_rows_that_are_not_there(self):
         """A key is told alike by programs and in the client's process."""
         day, moment = datetime.date(2026, 1, 2), datetime.datetime(2026, 1, 2, 3, tzinfo=datetime.timezone.utc)

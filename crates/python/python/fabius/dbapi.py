@@ -199,6 +199,8 @@ class Connection:
 
     def cursor(self) -> Cursor:
         """A new cursor."""
+        if self.closed:
+            raise InterfaceError("the connection is closed")
         return Cursor(self)
 
     def execute(self, text: str, parameters: Parameters | None = None) -> Cursor:

@@ -40,6 +40,9 @@ _PHASES = {
 #: Keys that are read, and the lines that read them.
 _KEY = re.compile(r"Key: (\S+?)\[.*from reads, line (\d+)")
 
+#: What the database says of whatever may end a call.
+_OF_REQUIRE = " (require)"
+
 #: A branch.
 _BRANCH = re.compile(r"^\s*(el)?if\b")
 
@@ -72,6 +75,8 @@ def explanation(text: str, parameters: Sequence[str], file: str, line: int) -> s
         _LINE.sub(lambda found: f"{int(found[1]) + line - 1}{found[0][found.end(1) :]}", one.strip())
         for one in body.splitlines()
     ]
+    # Rows have to be there and checks have to hold where no `require` is written, too.
+    moved = [one if "require(" in one else one.replace(_OF_REQUIRE, "") for one in moved]
     lines = _aligned(moved).splitlines()
     waits = [
         f"  line {place}: it reads the key of a row of {table}: where the caller knows that, make it a parameter"

@@ -11,6 +11,9 @@ pub fn conversion(said: &str, from: &Class, to: &Class) -> String {
         (Class::Float | Class::Text, Class::Decimal) => {
             return "pass it as a Decimal, or write it as one: Decimal(\"1.5\")".into();
         }
+        (other, Class::Other(SqlType::Json | SqlType::JsonB)) if *other != Class::Other(SqlType::Json) => {
+            return "pass it as a document: annotate a parameter fabius.Json".into();
+        }
         (Class::Other(SqlType::Json | SqlType::JsonB), _)
         | (_, Class::Other(SqlType::Json | SqlType::JsonB)) => {
             return "call the function with side=\"client\", where documents are converted".into();

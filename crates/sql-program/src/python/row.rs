@@ -620,6 +620,7 @@ impl Lowering<'_> {
             || value.class == Class::None
             || value.class.is_pending()
             || (value.class == Class::Whole && matches!(class, Class::Decimal | Class::Float))
+            || (value.class == Class::Other(SqlType::JsonB) && column.sql_type == SqlType::Json)
             || (value.class == Class::Text && matches!(column.sql_type.of_values(), SqlType::Enumeration(_)))
             || (is_of_both(&value.class) && is_of_both(&class));
         if fits {

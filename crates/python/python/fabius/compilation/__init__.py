@@ -36,6 +36,7 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
+from ..values import Json
 from .body import Body
 from .kinds import TYPES, Kind, kind_of, names
 from .program import Compiled
@@ -137,6 +138,8 @@ def _declared(function: Callable[..., Any], file: str, first: int) -> Compiled:
         if any(get_origin(part) is list for part in parts):
             raise error_at(file, first, f"a list in {record.__name__}: return it beside the others, in a tuple")
     returns = [kind_of(part) for part in parts]
+    if any(kind is not None and kind.of is Json for kind in returns):
+        raise error_at(file, first, "a function returns no document: read it by db.execute('select ...')")
     if None in returns or (is_tuple and len(returns) < 2):
         raise error_at(file, first, f"the result needs an annotation: one of {names()}, a list, a tuple, or None")
     found = tuple(kind for kind in returns if kind is not None)

@@ -8,6 +8,7 @@ import types
 import uuid
 from typing import Any, NamedTuple, Union, get_args, get_origin
 
+from ..values import Json
 from .moments import micros_of
 
 __all__ = ["INT", "INT_MAX", "TYPES", "Kind", "kind_of", "names"]
@@ -26,8 +27,9 @@ TYPES: dict[Any, str] = {
     datetime.datetime: "timestamptz",
     # In microseconds.
     datetime.timedelta: "bigint",
+    # Of parameters alone: what is read of a column is what the document says.
+    Json: "jsonb",
 }
-
 
 #: A value of each class.
 _SAMPLES: dict[Any, Any] = {
@@ -42,6 +44,7 @@ _SAMPLES: dict[Any, Any] = {
     datetime.time: datetime.time(),
     datetime.datetime: datetime.datetime(2000, 1, 1, tzinfo=datetime.timezone.utc),
     datetime.timedelta: datetime.timedelta(),
+    Json: Json(None),
 }
 
 INT_MAX = 2**63 - 1
@@ -84,6 +87,8 @@ class Kind(NamedTuple):
                 given = "a datetime without a time zone"
             elif isinstance(value, datetime.time):
                 given = "a time with a time zone"
+            elif self.of is Json:
+                given = f"{given}, which would be fabius.Json(...),"
             raise TypeError(f"argument {name!r} is annotated {self.name}, but {given} is given")
         numbers = value if self.is_list else (value,)
         if self.of is int and not all(-(2**63) <= (number or 0) < 2**63 for number in numbers):
@@ -167,7 +172,8 @@ def kind_of(hint: Any) -> Kind | None:
         return inner._replace(is_optional=True) if inner and not inner.is_list else None
     if get_origin(hint) is list and get_args(hint):
         inner = kind_of(get_args(hint)[0])
-        return inner._replace(is_list=True) if inner and not inner.is_list and not inner.is_optional else None
+        is_single = inner and not inner.is_list and not inner.is_optional and inner.of is not Json
+        return inner._replace(is_list=True) if inner and is_single else None
     return Kind(hint) if isinstance(hint, type) and hint in TYPES else None
 
 
