@@ -67,6 +67,9 @@ fn an_idempotency_key_gives_the_first_outcome_also_after_a_restart() {
     }
 }
 
+const HINT: &str =
+    "close it in the process that has it open, which may be this one, or connect to its server instead";
+
 #[test]
 fn a_directory_in_use_is_refused() {
     let directory = tempfile::tempdir().unwrap();
@@ -78,7 +81,7 @@ fn a_directory_in_use_is_refused() {
         Some(&*directory.path().display().to_string()),
         "the database is named, no part of it"
     );
-    assert_eq!(error.hint(), Some("stop the other process, or connect to its server instead"));
+    assert_eq!(error.hint(), Some(HINT));
     first.close().unwrap();
     Database::open(directory.path(), options()).unwrap().close().unwrap();
 }
@@ -114,7 +117,7 @@ fn a_directory_in_use_by_another_process_is_refused() {
     let error = refused(directory.path());
     assert_eq!(error.state().as_str(), "55006");
     assert_eq!(error.message(), "the database is open already");
-    assert_eq!(error.hint(), Some("stop the other process, or connect to its server instead"));
+    assert_eq!(error.hint(), Some(HINT));
     child.kill().unwrap();
     child.wait().unwrap();
     Database::open(directory.path(), options()).unwrap().close().unwrap();

@@ -19,7 +19,6 @@ CASES = [
     ("def f(a: int) -> bool:\n    row = db.stock.get(a)\n    return row is None\n", [(2**40,)]),
     # `None` in exceptions.
     ("def f(a: int | None) -> int:\n    return db.stock[a].qty\n", [(None,)]),
-    ("def f(a: int) -> None:\n    assert a > 1, None\n", [(1,)]),
     ("def f(x: float) -> int:\n    return int(x)\n", [(float("nan"),)]),
     # Python has another exception for 0 / 0, and for a remainder by zero.
     ("def f(x: Decimal) -> int:\n    return int(x / Decimal('0.0'))\n", [(decimal.Decimal(0),)]),

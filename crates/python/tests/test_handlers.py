@@ -332,6 +332,12 @@ CASES = [
 #: A body, what is refused, and what is told to do instead.
 REFUSED = [
     ("    try:\n        n = 1\n    finally:\n        n = 2\n", "finally", "behind the try"),
+    (
+        "    try:\n        n = g(a)\n    except ValueError as e:\n        try:\n            raise IndexError\n"
+        "        except IndexError as e:\n            n = 1\n        raise e\n",
+        "another exception's name too",
+        "give it another",
+    ),
     ("    raise\n", "raise without an exception", "ValueError"),
     ("    try:\n        raise\n    except ValueError:\n        n = 1\n", "raise without an exception", "ValueError"),
     ("    try:\n        n = 1\n    except:\n        n = 2\n", "except without a class", "ValueError"),
@@ -355,6 +361,9 @@ REFUSED = [
 
 class Handlers(Agreeing):
     STATEMENTS = STATEMENTS
+
+    def test_none_is_an_argument(self):
+        self.agree("def f(a: int) -> None:\n    assert a > 1, None\n    raise ValueError(None)\n", (1,), (2,))
 
     def test_cases(self):
         for body, calls in CASES:

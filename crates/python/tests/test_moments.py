@@ -3,7 +3,9 @@
 import datetime
 import unittest
 
-from shop import Agreeing
+import fabius
+
+from shop import Agreeing, defined
 
 UTC = datetime.timezone.utc
 
@@ -44,6 +46,33 @@ class Moments(Agreeing):
             with self.subTest(body=body):
                 head = "def f(y: int, m: int, d: int, day: date, at: datetime, clock: time) -> str:"
                 self.agree(f"{head}\n    {body}\n", *calls)
+
+    def test_what_is_no_part(self):
+        """Numbers that Python cannot take end the call, of programs too; what is none is refused."""
+        head = "def f(y: int, at: datetime) -> str:\n    try:\n        return f'{"
+        tail = "}'\n    except ValueError as error:\n        return str(error)\n"
+        for body in ("date(y, 1, 1)", "time(5, y)", "at.replace(day=y)", "date(2024, True, 1)", "BEGIN.replace(day=y)"):
+            with self.subTest(body=body):
+                self.agree(head + body + tail, *[(y, MOMENTS[0]) for y in (2**40, -(2**31) - 1, 2**31 - 1, 5)])
+        for body, what, instead in (
+            ("date(2024, 1.5 * y, 1)", "a float as a part of a moment", "int(...)"),
+            ("datetime.combine(at.date(), y)", "datetime.combine(date, int)", "a day and a time"),
+            ("datetime(y, 1, 1, 0, 0, 0, 0, timezone.utc)", "datetime of this form", "tzinfo by its name"),
+        ):
+            with self.subTest(body=body), self.assertRaises(fabius.compilation.CompilationError) as refused:
+                self.there.transaction(defined(head + body + tail, self.there))
+            self.assertIn(what, str(refused.exception))
+            self.assertIn(instead, str(refused.exception))
+
+    def test_days_are_looked_at_in_utc(self):
+        at = datetime.datetime(2024, 1, 1, 2, tzinfo=datetime.timezone(datetime.timedelta(hours=5)))
+        for body in ("at.toordinal()", "datetime.combine(at, time(0)).day", "at.replace(day=3).timestamp()"):
+            program = self.there.transaction(
+                defined(f"def f(at: datetime) -> int:\n    return int({body})\n", self.there)
+            )
+            with self.subTest(body=body), self.assertRaises(ValueError) as raised:
+                program(at)
+            self.assertIn("is not in UTC", str(raised.exception))
 
 
 if __name__ == "__main__":

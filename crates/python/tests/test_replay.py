@@ -3,6 +3,7 @@
 import dataclasses
 import datetime
 import decimal
+import enum
 import io
 import os
 import pdb
@@ -17,6 +18,11 @@ import fabius
 COUNT = 3
 UTC = datetime.timezone.utc
 BEGIN = datetime.datetime(2024, 2, 28, 22, tzinfo=datetime.timezone.utc)
+
+
+class Chosen(enum.Enum):
+    FIRST = 4
+    SECOND = 5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -165,6 +171,54 @@ class Replays(unittest.TestCase):
                 self.assertEqual((replay.run(), replay.run()), (given, given))
             with open(path) as file:
                 self.assertEqual(file.read(), "17\n")
+
+    def test_what_was_taken_is_put_where_it_was_taken(self):
+        db = self.db
+        db.script("create table seen (id int primary key, doc jsonb)")
+        count = 0
+        chosen = Chosen.FIRST.value
+
+        def plus(n: int, more: int = chosen) -> int:
+            return n + more
+
+        @db.transaction
+        def note(id: int, doc: fabius.Json) -> str:
+            nonlocal count
+            count += 1
+            db.seen.insert(id=id, doc=doc)
+            match id:
+                case Chosen.FIRST.value:
+                    return f"first {count}"
+                case Chosen.SECOND.value | 9:
+                    return f"second {count}"
+            return f"{plus(id)} {count}"
+
+        calls = [(4, fabius.Json("x")), (5, fabius.Json(None)), (6, fabius.Json([1]))]
+        seqs = []
+        for id, doc in calls:
+            seqs.append((note(id, doc), self.db.last_seq()))
+        self.assertEqual([given for given, _ in seqs], ["first 1", "second 2", "10 3"])
+        plus.__defaults__ = (100,)
+        for given, seq in seqs:
+            with db.replay(seq) as replay:
+                self.assertEqual(replay.run(), given if not given.startswith("10 ") else "106 3")
+                self.assertIsInstance(replay.arguments["doc"], fabius.Json)
+        self.assertEqual(count, 3)
+
+    def test_the_place_of_the_last_call(self):
+        reserve = self.stock()
+        reserve(5, 1)
+        own = self.db.last_seq()
+        with fabius.idempotent("k"):
+            reserve(5, 1)
+        keyed = self.db.last_seq()
+        self.assertGreater(keyed, own)
+        with self.db.replay(keyed) as replay:
+            self.assertEqual(replay.run(), 8)
+        reserve.client(5, 1)
+        self.assertIsNone(self.db.last_seq())
+        reserve(5, 1)
+        self.assertGreater(self.db.last_seq(), keyed)
 
     def test_a_call_that_aborted_has_no_place(self):
         reserve = self.stock()

@@ -249,7 +249,7 @@ class Types(unittest.TestCase):
         function = self.db.transaction(defined(source, self.db, "note"))
         with self.assertRaises(TypeError) as raised:
             function(9, {"a": 1})
-        self.assertIn("annotated Json, but dict is given", str(raised.exception))
+        self.assertIn("is a document: give it as fabius.Json(...), not as dict", str(raised.exception))
         with self.assertRaises(CompilationError) as refused:
             self.db.transaction(defined("def f(a: fabius.Json) -> fabius.Json:\n    return a\n", self.db))
         self.assertIn("returns no document", str(refused.exception))

@@ -153,6 +153,14 @@ def _row_class(columns: tuple[str, ...]) -> Any:
 _ROW_CLASSES: dict[tuple[str, ...], Any] = {}
 
 
+class _Own(threading.local):
+    """What a thread has of a database: its session for calls of programs."""
+
+    session: Any = None
+    #: Whether its last call was none of a program.
+    is_apart = False
+
+
 class Database:
     """A database that is open in this process, or a server's; see :func:`open` and :func:`connect`. Threads may share
     it.
@@ -171,7 +179,7 @@ class Database:
         self._native = native
         self._lock = threading.Lock()
         #: Each thread's session for calls of programs.
-        self._own = threading.local()
+        self._own = _Own()
         self._executor: ThreadPoolExecutor | None = None
         self._pipeline: Pipeline | None = None
         self._is_closing = False
@@ -313,20 +321,28 @@ class Database:
         run = transactions.current(self)
         if run is not None:
             keys.refuse_part()
-        if run is not None or not keys.is_free():
             try:
-                with run.part() if run is not None else nullcontext():
-                    result = (run or self).execute(numbered(program.statement), values)
+                with run.part():
+                    result = run.execute(numbered(program.statement), values)
             except Error as error:
                 raise program.raised(error) from None
-            except TypeError:
-                # The database knows what the key's transaction has given, which has other columns.
-                raise ProgrammingError("the key is that of another function") from None
             return program.answered((tuple(result.one()), [("NOTICE", *said) for said in result.said]))
-        session = getattr(self._own, "session", None)
+        own, key = self._own, keys.take()
+        session = own.session
         if session is None or session.is_closed:
-            session = self._own.session = self._native.connect()
-        return program.answered(session.execute_each(program.statement, (values,))[0])
+            session = own.session = self._native.connect()
+        own.is_apart = False
+        if key is None:
+            return program.answered(session.execute_each(program.statement, (values,))[0])
+        session.execute("select set_config('fabius.idempotency_key', $1, false)", (key,))
+        try:
+            answer = session.execute_each(program.statement, (values,))[0]
+        except TypeError:
+            # The database knows what the key's transaction has given, which has other columns.
+            raise ProgrammingError("the key is that of another function") from None
+        finally:
+            session.execute("reset fabius.idempotency_key", ())
+        return program.answered(answer)
 
     def _transaction(self, function: Callable[..., R]) -> Transaction[..., R]:
         if isinstance(function, Transaction):
@@ -393,11 +409,16 @@ class Database:
                     with self._lock:
                         self._idle.append(connection)
 
+    def note_apart(self) -> None:
+        """This thread's last call was none of a program."""
+        self._own.is_apart = True
+
     def last_seq(self) -> int | None:
-        """The place in the log of this thread's last call of a function, for :meth:`replay`; ``None`` before the first,
-        and if it aborted or wrote nothing: then the log does not have it."""
-        session = getattr(self._own, "session", None)
-        if session is None:
+        """The place in the log of the call of a program that this thread has waited for last, for :meth:`replay`;
+        ``None`` before the first, if it aborted or only read, and if it ran in the client's process: the log does not
+        have it as a call then."""
+        session = self._own.session
+        if session is None or self._own.is_apart:
             return None
         rows = session.execute("select fabius.last_call()", ())[2]
         return cast("int | None", rows[0][0])

@@ -7,14 +7,14 @@ gone through as often as one likes, while the database goes on.
 from __future__ import annotations
 
 import ast
-import contextlib
 import datetime
 import inspect
 import io
 import pdb
+import types
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from . import transactions
 from .compilation import Compiled
@@ -40,10 +40,10 @@ class Replay:
     def __init__(self, database: Database, seq: int) -> None:
         from .database import Database
 
-        if not isinstance(seq, int):
-            error = ProgrammingError(f"{seq!r} is no place in the log")
-            error.hint = "a call that aborted or wrote nothing has none: go through it by .client(...)"
-            raise error
+        if not isinstance(seq, int) or seq < 0:
+            no_place = ProgrammingError(f"{seq!r} is no place in the log")
+            no_place.hint = "a call that aborted or only read has none: go through it by .client(...)"
+            raise no_place
         native = database._native
         if isinstance(native, Server):
             error = NotSupportedError("the log is the server's: this process cannot replay it")
@@ -86,7 +86,7 @@ class Replay:
     def _again(self, call: Callable[..., Any]) -> Any:
         program = self.function.program()
         count = len(program.kinds)
-        made = _made_again(program, self._database, self._values[count:])
+        made = _made_again(program, self._values[count:])
         with self._before._session() as connection:
             connection.execute("begin")
             try:
@@ -159,6 +159,10 @@ class Replay:
         return f"<Replay of call {self.seq}: {name}({arguments}) at {self.time:%Y-%m-%d %H:%M:%S.%f}>"
 
 
+#: The name of what has all that a function took from outside.
+_TAKEN = "what was taken"
+
+
 class _AsTaken(ast.NodeTransformer):
     """Puts in a function what it took from outside in the places where it did; all else stays as it is written."""
 
@@ -167,7 +171,10 @@ class _AsTaken(ast.NodeTransformer):
 
     def visit(self, node: ast.AST) -> Any:
         name = self._taken.get(getattr(node, "number", -1))
-        return self.generic_visit(node) if name is None else at(ast.Name(name, ast.Load()), node)
+        if name is None:
+            return super().visit(node)
+        # Patterns of `match` may have attributes, but no names.
+        return at(ast.Attribute(at(ast.Name(_TAKEN, ast.Load()), node), name, ast.Load()), node)
 
     def visit_Nonlocal(self, node: ast.Nonlocal) -> ast.stmt:
         # What comes from around the function is around it here, too.
@@ -185,33 +192,27 @@ def _arguments(program: Compiled, values: Sequence[Any]) -> tuple[list[Any], dic
     return arguments, named
 
 
-def _made_again(program: Compiled, database: Database, captured: Sequence[Any]) -> Callable[..., Any]:
+def _made_again(program: Compiled, captured: Sequence[Any]) -> Callable[..., Any]:
     """A function at its place in its file, with what it captured."""
     function = program.function
     source = source_of(function)
     tree: Any = _AsTaken(program.taken).visit(source.tree)
     tree.decorator_list = []
+    # Defaults were computed when the function was defined.
+    tree.args.defaults = [ast.Constant(None) for _ in tree.args.defaults]
+    tree.args.kw_defaults = [None if one is None else ast.Constant(None) for one in tree.args.kw_defaults]
     ast.increment_lineno(tree, source.line - 1)
     names = names_outside(function)
     values = {capture.name: value for capture, value in zip(program.captures, captured)}
     names.update(values)
+    called = {
+        name: _made_again(callee, [values[capture] for capture in captures])
+        for name, (callee, captures) in program.calls.items()
+    }
     # Nothing is kept of what comes to be in files.
-    names[OPENED] = lambda path, *_, **__: io.StringIO()
-    for name, (callee, captures) in program.calls.items():
-        names[name] = _called_again(callee, database, [values[capture] for capture in captures])
-    exec(compile(ast.Module([tree], []), source.file, "exec"), names)
-    made: Callable[..., Any] = names[function.__name__]
-    return made
-
-
-def _called_again(program: Compiled, database: Database, captured: Sequence[Any]) -> Callable[..., Any]:
-    """A function that another calls, with what it captured."""
-    made = _made_again(program, database, captured)
-
-    def call(*arguments: Any, **named: Any) -> Any:
-        run = transactions.current(database)
-        # A transaction that another calls is a part of that.
-        with run.part() if run is not None else contextlib.nullcontext():
-            return made(*arguments, **named)
-
-    return call
+    opened = {OPENED: lambda path, *_, **__: io.StringIO()}
+    names[_TAKEN] = types.SimpleNamespace(**values, **called, **opened)
+    exec(compile(ast.fix_missing_locations(ast.Module([tree], [])), source.file, "exec"), names)
+    made: Any = names[function.__name__]
+    made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+    return cast("Callable[..., Any]", made)

@@ -63,6 +63,8 @@ class Run:
         self.pending: futures.Pending | None = None
         #: Whether the function that is under way runs over futures.
         self.over_futures = False
+        #: Whether it is all of a function: what that calls is as if it were written there.
+        self.is_function = False
         #: Whether its transaction has ended: its session may be another's.
         self.is_over = False
 
@@ -268,9 +270,10 @@ class Transaction(Generic[P, R]):
         run = current(self._database)
         if run is not None:
             keys.refuse_part()
-            # A transaction that another calls is a part of that.
-            with run.part():
+            # A transaction that another calls is a part of that, and undone alone where that is not written as a function.
+            with nullcontext() if run.is_function else run.part():
                 return self._run(run, over_futures, args, kwargs)
+        self._database.note_apart()
         begin = Globals(self._function)
         locks = False
         for number in range(_RUNS_MAX):
@@ -289,6 +292,7 @@ class Transaction(Generic[P, R]):
 
     def _once(self, locks: bool, over_futures: bool, args: Any, kwargs: Any) -> R:
         with running(self._database) as run:
+            run.is_function = True
             if locks:
                 run.execute("set local fabius.concurrency to pessimistic")
             try:

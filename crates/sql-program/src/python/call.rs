@@ -93,15 +93,17 @@ impl Lowering<'_> {
             Some(value) => Ok(value),
             None => {
                 let classes: Vec<String> = values.iter().map(|value| value.class.name()).collect();
-                let name = super::moment::named(name);
-                let what = format!("{name}({})", classes.join(", "));
+                let what = match name {
+                    "part of" => format!("a {} as a part of a moment", classes.join(", ")),
+                    _ => format!("{}({})", super::moment::named(name), classes.join(", ")),
+                };
                 let instead = match (name, values.iter().any(|value| value.is_nullable)) {
                     (_, true) => value::MAY_BE_NONE,
                     ("int", _) if values.len() > 1 => "write int(text), of digits of base 10",
                     ("Decimal", _) => "pass it as a Decimal, or write it as one: Decimal(\"1.5\")",
                     ("timedelta", _) => "give it whole numbers: timedelta(hours=36)",
                     (name, _) if super::moment::FUNCTIONS.contains(&name) => {
-                        "its parts are whole numbers: convert them by int(...)"
+                        "its parts are whole numbers, a day and a time: convert them by int(...)"
                     }
                     ("min" | "max", _) => "convert the values to one class",
                     _ => "give it values of another class, or compute it before the call",

@@ -58,6 +58,7 @@ impl Lowering<'_> {
         let kind = match message.class {
             Class::Whole => format!("{kind}:int"),
             Class::Boolean => format!("{kind}:bool"),
+            Class::None => format!("{kind}:None"),
             _ => kind.to_string(),
         };
         let message = self.shown(message)?;

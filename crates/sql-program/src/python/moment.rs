@@ -28,7 +28,9 @@ pub const METHODS: [&str; 11] = [
 
 /// What makes moments of numbers that have been looked at: a day of the days since the first one, a time of the
 /// microseconds of its day, a moment of both, and a moment with another day, or with another time.
-pub const FUNCTIONS: [&str; 5] = ["date of", "time of", "datetime of", "date replaced", "time replaced"];
+/// `part of` is a number of 32 bits.
+pub const FUNCTIONS: [&str; 7] =
+    ["date of", "time of", "datetime of", "datetime.combine", "date replaced", "time replaced", "part of"];
 
 /// The first day that Python has.
 const FIRST_DAY: &str = "0001-01-01 00:00:00";
@@ -172,17 +174,24 @@ pub fn made(function: &str, values: &[Value]) -> Result<Option<(Expr, Class)>> {
         ("time of", [micros]) if micros.class == Class::Whole => {
             of(&SqlType::Time, moved(first_day()?, micros.tree.clone()))?
         }
-        ("datetime of", [date, time]) if is_moment(&date.class) => match micros_within(time)? {
-            Some(micros) => of(&SqlType::Timestamp, moved(midnight(date)?, micros))?,
-            None => None,
-        },
+        ("datetime of", [date, micros]) if micros.class == Class::Whole => {
+            of(&SqlType::Timestamp, moved(midnight(date)?, micros.tree.clone()))?
+        }
+        ("datetime.combine", [date, time])
+            if is_moment(&date.class) && time.class == Class::Other(SqlType::Time) =>
+        {
+            of(&SqlType::Timestamp, moved(midnight(date)?, micros_of_day(&time.tree)))?
+        }
+        ("part of", [part]) if matches!(part.class, Class::Whole | Class::Boolean) => {
+            let small = cast(part.tree.clone(), &SqlType::Int)?;
+            Some((cast(nested(small), &SqlType::BigInt)?, Class::Whole))
+        }
         ("date replaced", [moment, days]) if days.class == Class::Whole => match &moment.class {
             Class::Other(SqlType::Date) => of(&SqlType::Date, day(days)?)?,
             Class::Other(sql_type @ (SqlType::Timestamp | SqlType::TimestampTz)) => {
-                match micros_within(moment)? {
-                    Some(micros) => of(sql_type, moved(day(days)?, micros))?,
-                    None => None,
-                }
+                let local = cast(nested(moment.tree.clone()), &SqlType::Timestamp)?;
+                let micros = value::function("fabius_python_between", vec![local, midnight(moment)?]);
+                of(sql_type, moved(day(days)?, micros))?
             }
             _ => None,
         },
@@ -209,19 +218,6 @@ fn midnight(moment: &Value) -> Result<Expr> {
 
 fn moved(local: Expr, micros: Expr) -> Expr {
     value::function("fabius_python_moved", vec![local, micros])
-}
-
-/// The microseconds of a day that a time is at, or a moment; a number is them.
-fn micros_within(value: &Value) -> Result<Option<Expr>> {
-    Ok(match &value.class {
-        Class::Whole => Some(value.tree.clone()),
-        Class::Other(SqlType::Time) => Some(micros_of_day(&value.tree)),
-        Class::Other(SqlType::Timestamp | SqlType::TimestampTz) => {
-            let local = cast(nested(value.tree.clone()), &SqlType::Timestamp)?;
-            Some(value::function("fabius_python_between", vec![local, midnight(value)?]))
-        }
-        _ => None,
-    })
 }
 
 impl Lowering<'_> {

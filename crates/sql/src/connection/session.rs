@@ -101,13 +101,13 @@ impl Session {
         }
     }
 
-    /// What names mean, if it is known by a version of the committed catalog.
     /// The session's last transaction has this place, or none as it has aborted.
     pub(super) fn note_place(&mut self, seq: Option<Seq>, is_call: bool) {
         self.last_seq = seq;
         self.last_call = seq.filter(|_| is_call);
     }
 
+    /// What names mean, if it is known by a version of the committed catalog.
     pub(super) fn catalog(&self, version: u64) -> Option<Arc<Catalog>> {
         let (base, catalog) = self.known.as_ref()?;
         (*base == version).then(|| catalog.clone())

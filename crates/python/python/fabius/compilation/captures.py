@@ -79,7 +79,7 @@ _PURE: tuple[Any, ...] = (
 )
 
 #: What opens a file, by the name that it has in :attr:`Captures.taken`.
-OPENED = "open"
+OPENED = "open a file"
 
 _LEVELS = ("debug", "info", "warning", "error", "critical")
 
@@ -423,6 +423,9 @@ class Captures(ast.NodeTransformer):
             if len(node.args) == 1 and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str):
                 node = self._with_variables(node)
         found, called = self._meant(node.func)
+        if isinstance(node.func, ast.Attribute) and isinstance(getattr(called, "__self__", None), SCALARS):
+            # A method of a value is none of what is outside, wherever the value comes from.
+            found, called = False, None
         if not found and isinstance(node.func, ast.Attribute) and node.func.attr == "quantize":
             return self._quantized(node, node.func)
         zoned = None if found else self._zoned(node)

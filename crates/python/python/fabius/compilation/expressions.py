@@ -64,7 +64,7 @@ class Expressions(Texts):
         #: Names of exceptions that are caught here, for each ``try`` around.
         self.catching: list[set[str]] = []
         #: The handlers that this is in, the innermost last.
-        self.handling: list[Handler] = []
+        self.handling: list[tuple[Handler, ast.ExceptHandler]] = []
 
     def catches(self, name: str) -> bool:
         """Whether an exception is caught here."""

@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import Error
 from .refusal import Refused
 
-__all__ = ["DIVISION", "caught", "refuse_uncatchable", "refuse_values"]
+__all__ = ["DIVISION", "caught", "is_told", "refuse_uncatchable", "refuse_values"]
 
 #: Exceptions that programs raise without a ``raise``, by their names; ``fabius``'s own besides.
 _IMPLIED = {name: getattr(builtins, name) for name in ("AssertionError", "IndexError", "KeyError", "ValueError")}
@@ -53,6 +53,13 @@ def refuse_uncatchable(kind: Any, place: ast.AST) -> None:
             what = f"except {kind.__name__}, which the database raises"
         instead = "name what the function raises itself, test for the case before, or catch it around the call"
         raise Refused(place, what, instead)
+
+
+def is_told(handler: ast.ExceptHandler) -> bool:
+    """Whether an exception's text is used: it is not only raised once more."""
+    nodes = [node for statement in handler.body for node in ast.walk(statement)]
+    raised = {node.exc for node in nodes if isinstance(node, ast.Raise)}
+    return any(isinstance(node, ast.Name) and node.id == handler.name and node not in raised for node in nodes)
 
 
 def refuse_values(handler: ast.ExceptHandler) -> None:

@@ -87,8 +87,8 @@ class Kind(NamedTuple):
                 given = "a datetime without a time zone"
             elif isinstance(value, datetime.time):
                 given = "a time with a time zone"
-            elif self.of is Json:
-                given = f"{given}, which would be fabius.Json(...),"
+            elif self.of is Json and value is not None:
+                raise TypeError(f"argument {name!r} is a document: give it as fabius.Json(...), not as {given}")
             raise TypeError(f"argument {name!r} is annotated {self.name}, but {given} is given")
         numbers = value if self.is_list else (value,)
         if self.of is int and not all(-(2**63) <= (number or 0) < 2**63 for number in numbers):
@@ -109,6 +109,8 @@ class Kind(NamedTuple):
 
     def answered(self, value: Any) -> Any:
         """A value that the database gives, as one of this kind."""
+        if self.of is Json:
+            return None if value is None and self.is_optional else Json(value)
         if self.of is not datetime.timedelta or value is None:
             return value
         if self.is_list:
@@ -178,4 +180,4 @@ def kind_of(hint: Any) -> Kind | None:
 
 
 def names() -> str:
-    return ", ".join(kind.__name__ for kind in TYPES)
+    return ", ".join(kind.__name__ for kind in TYPES if kind is not Json)

@@ -49,6 +49,9 @@ MOMENTS: dict[Any, tuple[str, ...]] = {
     datetime.datetime: (*_DATE, *_TIME),
 }
 
+#: What makes a moment of a day and a time.
+COMBINED = "datetime.combine"
+
 _IS_LEAP = "(year % 4 == 0 and (year % 100 != 0 or year % 400 == 0))"
 
 #: The last day of a month.
@@ -76,7 +79,9 @@ _CODES = {
 _YEAR = len(datetime.date(5, 1, 1).strftime("%Y"))
 
 #: Parts of a moment, which depend on its time zone.
-PARTS = frozenset("year month day hour minute second microsecond date weekday isoweekday isoformat strftime".split())
+PARTS = frozenset(
+    "year month day hour minute second microsecond date weekday isoweekday isoformat strftime toordinal".split()
+)
 PARTS |= {"replace(tzinfo=utc)", "replace(tzinfo=None)", "replace of parts", "time"}
 
 
@@ -125,13 +130,14 @@ def of_parts(node: ast.Call, called: Any) -> ast.Call:
     if called == datetime.datetime.combine:
         if len(node.args) != 2 or given:
             raise Refused(node, "combine of this form", "write datetime.combine(date, time)")
-        return at(ast.Call(at(ast.Name("datetime of", ast.Load()), node), node.args, []), node)
+        return at(ast.Call(at(ast.Name(COMBINED, ast.Load()), node), node.args, []), node)
     names, name = MOMENTS[called], called.__name__
     parts = [at(ast.keyword(part, value), value) for part, value in zip(names, node.args)] + given
     found = {str(part.arg) for part in parts}
     needed = set(_DATE) & set(names)
     if len(node.args) > len(names) or len(found) < len(parts) or found - set(names) or needed - found:
-        raise Refused(node, f"{name} of this form", f"write {name}({', '.join(names[:3])})")
+        instead = "give tzinfo by its name" if len(node.args) > len(names) else f"write {name}({', '.join(names[:3])})"
+        raise Refused(node, f"{name} of this form", instead)
     return at(ast.Call(at(ast.Name(f"{name} of parts", ast.Load()), node), [], parts), node)
 
 
@@ -172,15 +178,16 @@ def micros_of_time(values: Mapping[str, ast.expr], place: ast.AST) -> ast.expr:
 def _said(part: str, values: Mapping[str, ast.expr], place: ast.AST) -> ast.expr:
     """What this interpreter says of a part that is wrong: its words differ by its version."""
     sample = {"year": 1987, "month": 11, "day": 9} | dict.fromkeys(_TIME, 0) | {part: 76543210}
+    make: Any = datetime.datetime
     try:
-        datetime.datetime(*sample.values())
+        make(*sample.values())
         raise AssertionError(f"a {part} of {sample[part]}")
     except ValueError as error:
         said = str(error)
     meant = {str(sample["year"]): "year", str(sample[part]): part} if part in _DATE else {str(sample[part]): part}
     if part == "day":
         meant |= {"11": "month", "30": _LAST}
-    texts = [
+    texts: list[ast.expr] = [
         at(ast.FormattedValue(of_template(meant[word], values, place), -1, None), place)
         if word in meant
         else constant(word, place)
@@ -268,6 +275,7 @@ def is_in_utc(statements: Iterable[ast.stmt], moments: set[str]) -> bool:
                 moments |= _arguments(node)
     for node in nodes:
         looks = (isinstance(node, ast.Attribute) and node.attr in PARTS) or isinstance(node, ast.FormattedValue)
+        looks |= isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == COMBINED
         is_shown = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("str", "format")
         moves = isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(node.op, (ast.Add, ast.Sub))
         if (looks or is_shown or moves) and holds(node):

@@ -34,7 +34,8 @@ class Source(NamedTuple):
 
 
 def source_of(function: Callable[..., Any]) -> Source:
-    """A function's source, without its decorators; line 1 of its tree is that of `def`, and its nodes have numbers."""
+    """A function's source, without its decorators; line 1 of its tree is that of `def`, and its expressions have
+    numbers."""
     file = inspect.getsourcefile(function) or "<unknown>"
     try:
         lines, first = inspect.getsourcelines(function)
@@ -56,7 +57,8 @@ def source_of(function: Callable[..., Any]) -> Source:
         raise error_at(file, first, "only a function that is defined by `def` can be compiled")
     number = begin.lineno - is_within
     ast.increment_lineno(module, 1 - begin.lineno)
-    for place, node in enumerate(ast.walk(begin)):
+    # Contexts and operators are objects that all trees share.
+    for place, node in enumerate(node for node in ast.walk(begin) if isinstance(node, ast.expr)):
         node.number = place  # type: ignore[attr-defined]
     return Source("".join(lines[number - 1 :]), first + number - 1, file, begin)
 

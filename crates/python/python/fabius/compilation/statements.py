@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .collections import Changes
 from .expressions import Expressions
-from .handlers import DIVISION, caught
+from .handlers import DIVISION, caught, is_told
 from .kernel import BARE, Called, Declared, Element, Handler, Raised, Received, Reraised, Said, SetElement, Tried, Zero
 from .names import (
     DICT,
@@ -385,7 +385,7 @@ class Desugaring(Expressions):
     def _do_Try(self, node: ast.Try, out: Statements) -> None:
         classes = [caught(handler.kinds, self.program.raises) for handler in node.handlers]  # type: ignore[attr-defined]
         for handler, names in zip(node.handlers, classes):
-            if handler.name and {"KeyError", DIVISION} & set(names):
+            if {"KeyError", DIVISION} & set(names) and is_told(handler):
                 instead = "leave the name out, or take what is not there from the key"
                 raise Refused(handler, "the text of a KeyError or a ZeroDivisionError", instead)
         self.catching.append({name for names in classes for name in names})
@@ -396,15 +396,18 @@ class Desugaring(Expressions):
 
     def _handler(self, node: ast.ExceptHandler, classes: list[str]) -> Handler:
         handler = at(Handler(classes=classes, name=node.name, body=[], reraised=False), node)
-        self.handling.append(handler)
+        self.handling.append((handler, node))
         handler.body = self.block(node.body)
         self.handling.pop()
         return handler
 
     def _reraised(self, node: ast.Raise) -> ast.stmt:
         """``raise``, or ``raise error`` within ``except ... as error``"""
-        for depth, handler in enumerate(reversed(self.handling)):
+        for depth, (handler, source) in enumerate(reversed(self.handling)):
             if node.exc is None or isinstance(node.exc, ast.Name) and node.exc.id == handler.name:
+                inner = (one for one in ast.walk(source) if isinstance(one, ast.ExceptHandler) and one is not source)
+                if node.exc is not None and any(one.name == handler.name for one in inner):
+                    raise Refused(node, f"{handler.name}, which is another exception's name too", "give it another")
                 handler.reraised = True
                 return at(Reraised(depth=depth), node)
         what = "raise without an exception" if node.exc is None else "raise of anything but a class of exceptions"

@@ -160,6 +160,8 @@ class Texts(Loops):
             own = [attribute(moment, one, node) if moment is not None else constant(0, node) for one in names]
             return {one: given.get(one) or self.named(other, out) for one, other in zip(names, own)}
 
+        # As Python does, these are looked at as numbers of 32 bits before they are looked at as parts.
+        given = {part: self._small(value, out) for part, value in given.items()}
         date = parts(MOMENTS[datetime.date], ("date of parts", "datetime of parts"))
         time = parts(MOMENTS[datetime.time], ("time of parts", "datetime of parts"))
         for is_wrong, message in checks(date | time, node):
@@ -175,6 +177,11 @@ class Texts(Loops):
             function = "time replaced" if moment is not None else "datetime of" if date else "time of"
             made = [call(function, [*made, micros], node)]
         return made[0]
+
+    def _small(self, value: ast.expr, out: Statements) -> ast.expr:
+        """An `int` of 32 bits; others end the transaction."""
+        is_literal = isinstance(value, ast.Constant) and type(value.value) is int and 0 <= value.value < 2**31
+        return value if is_literal else self.named(call("part of", [value], value), out)
 
     def moment_as_text(self, moment: ast.expr, text: ast.expr, place: ast.AST, out: Statements) -> ast.expr:
         """``moment.strftime(text)``"""
