@@ -11,7 +11,7 @@ import weakref
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from os import PathLike
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, cast, overload

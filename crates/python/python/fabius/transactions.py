@@ -270,7 +270,7 @@ class Transaction(Generic[P, R]):
         run = current(self._database)
         if run is not None:
             keys.refuse_part()
-            # A transaction that another calls is a part of that, and undone alone where that is not written as a function.
+            # What a function calls is as if it were written there; of other transactions it is a part, undone alone.
             with nullcontext() if run.is_function else run.part():
                 return self._run(run, over_futures, args, kwargs)
         self._database.note_apart()

@@ -124,7 +124,8 @@ def _declared(function: Callable[..., Any], file: str, first: int) -> Compiled:
             raise error_at(
                 file,
                 first,
-                f"parameter {parameter.name!r} needs an annotation: one of {names()}, a list of it, or it or None; or fabius.Json",
+                f"parameter {parameter.name!r} needs an annotation: one of {names()}, a list of it, or it or None; "
+                "or fabius.Json",
             )
         kinds.append(kind)
     hint = hints.get("return")

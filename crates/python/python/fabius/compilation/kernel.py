@@ -79,8 +79,8 @@ class Reraised(ast.stmt):
 
 
 class Handler(ast.AST):
-    """What is done for exceptions, by the names of their classes; ``name`` gets their text, and they may be ``reraised``
-    by what is done."""
+    """What is done for exceptions, by the names of their classes; ``name`` gets their text, and what is done may raise
+    them once more (``reraised``)."""
 
     _fields = ("classes", "name", "body", "reraised")
     classes: builtins.list[str]
