@@ -10,6 +10,7 @@ import argparse
 import collections
 import pathlib
 import random
+import re
 import statistics
 import sys
 import threading
@@ -124,24 +125,34 @@ def arguments(name, chance):
 
 
 def tpcc():
-    """TPC-C in Python and in PL/pgSQL: for each a function that makes the next call of its mix, or of one kind."""
+    """TPC-C in Python and in PL/pgSQL: for each what makes a call of a kind, as users write it, and as it goes to the
+    database, where both are programs."""
     sys.path.insert(0, str(pathlib.Path(__file__).parent))
     import tpcc as functions
 
     plain = fabius.open(durability="none")
     plain.script(pathlib.Path(__file__).with_name("tpcc.sql").read_text())
-    # The way of calls of programs, for PL/pgSQL too.
-    session = plain._native.connect()
+    session, plain_session = functions.db._native.connect(), plain._native.connect()
 
-    def by_python(name, values):
-        getattr(functions, name)(*values)
-
-    def by_plpgsql(name, values):
-        answer = session.execute_each(CALLS[name], (values,))[0]
+    def answered(session, text, values):
+        answer = session.execute_each(text, (values,))[0]
         if isinstance(answer, BaseException):
             raise answer
 
-    return by_python, by_plpgsql
+    def python_beneath(name, values):
+        program = getattr(functions, name).program()
+        answered(session, program.statement, program.arguments(values, {}))
+
+    return {
+        "as written": (
+            lambda name, values: getattr(functions, name)(*values),
+            lambda name, values: plain.execute(re.sub(r"\$\d+", "%s", CALLS[name]), values),
+        ),
+        "in the database": (
+            python_beneath,
+            lambda name, values: answered(plain_session, CALLS[name], values),
+        ),
+    }
 
 
 def mixed(call, kind, seed, seconds):
@@ -159,6 +170,14 @@ def shown(what, rates):
     print(f"{what:50} {statistics.median(rates):>10,.0f} calls/s   ({low:,.0f} to {high:,.0f})", flush=True)
 
 
+def beside(what, ours, theirs):
+    """Two lines, and the first as a multiple of the second in the same round."""
+    for name, rates in (ours, theirs):
+        shown(f"{what}: {name}", rates)
+    ratio = statistics.median(one / other for one, other in zip(ours[1], theirs[1]))
+    print(f"{'':50} {ratio:>10.2f} times", flush=True)
+
+
 def in_process(rounds, seconds):
     db = fabius.open(durability="none")
     db.script(STOCK)
@@ -169,17 +188,14 @@ def in_process(rounds, seconds):
         many.append(submitted(db, reserve, seconds))
     shown("one at a time", ones)
     shown(f"submitted, {UNDER_WAY:,} under way", many)
-    by_python, by_plpgsql = tpcc()
     # Deliveries alone would soon have nothing to deliver.
-    for kind in (None, "new_order", "payment", "order_status", "stock_level"):
-        ours, theirs = [], []
-        for number in range(rounds):
-            ours.append(mixed(by_python, kind, number, seconds))
-            theirs.append(mixed(by_plpgsql, kind, number, seconds))
-        shown(f"TPC-C, {kind or 'mix'}: Python", ours)
-        shown(f"TPC-C, {kind or 'mix'}: PL/pgSQL", theirs)
-        ratio = statistics.median(one / other for one, other in zip(ours, theirs))
-        print(f"{'':50} {ratio:>10.2f} times", flush=True)
+    for way, (by_python, by_plpgsql) in tpcc().items():
+        for kind in (None, "new_order", "payment", "order_status", "stock_level"):
+            ours, theirs = [], []
+            for number in range(rounds):
+                ours.append(mixed(by_python, kind, number, seconds))
+                theirs.append(mixed(by_plpgsql, kind, number, seconds))
+            beside(f"TPC-C {way}, {kind or 'mix'}", ("Python", ours), ("PL/pgSQL", theirs))
 
 
 def to_server(url, rounds, seconds):
@@ -199,10 +215,7 @@ def to_server(url, rounds, seconds):
         for _ in range(rounds):
             functions.append(crowd(ours, seconds))
             procedures.append(crowd(theirs, seconds))
-        shown(f"{clients} threads: fabius.connect", functions)
-        shown(f"{clients} threads: psycopg, PL/pgSQL", procedures)
-        ratio = statistics.median(one / other for one, other in zip(functions, procedures))
-        print(f"{'':50} {ratio:>10.2f} times", flush=True)
+        beside(f"{clients} threads", ("fabius.connect", functions), ("psycopg, PL/pgSQL", procedures))
         for cursor in cursors:
             cursor.connection.close()
     db.close()

@@ -7,6 +7,7 @@
 //! | `reading`, `writing` | values of SQL as Python's; Python's as parameters |
 //! | `classes` | classes of Python's library that values become |
 //! | `failure` | errors as exceptions |
+//! | `plain` | arguments that are of just the classes that are annotated |
 //! | `program` | the program `fabius` |
 //! | `replay` | calls of the log that are looked at again |
 //! | `simulated` | a simulated disk, and databases on it |
@@ -18,6 +19,7 @@ mod classes;
 mod connection;
 mod database;
 mod failure;
+mod plain;
 mod program;
 mod reading;
 mod replay;
@@ -32,6 +34,8 @@ mod _fabius {
     use super::connection::Connection;
     #[pymodule_export]
     use super::database::Database;
+    #[pymodule_export]
+    use super::plain::PlainParameters;
     #[pymodule_export]
     use super::program::main;
     #[pymodule_export]

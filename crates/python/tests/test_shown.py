@@ -19,10 +19,10 @@ from warehouses import warehouses
 WHOLE, WHOLE_32, TEXT = Column(int), Column(int, bits=32), Column(str)
 
 
-def stock(column, has_check=False, rows=((5, 10),)):
+def stock(column, has_check=False, rows=((5, 10),), name="stock"):
     """The table that most of the documents have."""
     checks = {"stock_qty_check": lambda row: row["qty"] >= 0} if has_check else {}
-    table = Table("stock", ("item",), {"item": column, "qty": column}, checks)
+    table = Table(name, ("item",), {"item": column, "qty": column}, checks)
     for item, qty in rows:
         table.insert(item=item, qty=qty)
     return Model([table])
@@ -128,6 +128,11 @@ SHOWN = [
         of("reserve", (1, "a", "1"), (1, "a", "1"), (1, "b", "1"), (1, "b", "2"), (1, "c", "3"), (2, "c", "4"))
         + of("reserve", (3, "c", "5")),
         "insert into events (name, seats) values ('Last Night', 2), ('First Night', 0)",
+    ),
+    Shown(
+        "examples/python_speed.py",
+        lambda: stock(WHOLE_32, rows=((5, 2_000_000_000),), name="speed_stock"),
+        of("reserve", (5, 1), (5, 2**31 - 1), (5, 1), (6, 1)),
     ),
     Shown("examples/tpcc.py", warehouses, TERMINALS),
 ]

@@ -55,6 +55,8 @@ class Collections:
     def __init__(self, shapes: Shapes, parameters: set[str]) -> None:
         self.shapes = shapes
         self.parameters = parameters
+        #: Names of exceptions that are caught here, for each ``try`` around.
+        self.catching: list[set[str]] = []
 
     def value(self, node: ast.expr, out: Statements, truth: bool = False) -> ast.expr:
         """An expression in fewer words; ``out`` gets what is done before."""
@@ -159,15 +161,17 @@ class Collections:
         if shape == DICT:
             self._collect_dict(name, node, out)
             return
-        # It may be made of what it has been.
-        made = self.shapes.new(name.partition(" ")[0])
+        # It may be made of what it has been, and stay that where it is not made.
+        is_seen = bool(self.catching) or any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(node))
+        made = self.shapes.new(name.partition(" ")[0]) if is_seen else name
         self.shapes.hold(made, shape)
         out.append(store(made, at(Empty(), node), node))
         is_set = isinstance(node, (ast.Set, ast.SetComp, ast.BinOp)) or is_call_of(node, "set") or _is_copy(node)
         if shape == SET and not is_set:
             self._refuse_other(node, "a set")
         self._add_all(made, shape, node, out)
-        out.append(store(name, load(made, node), node))
+        if is_seen:
+            out.append(store(name, load(made, node), node))
 
     def _refuse_other(self, node: ast.expr, what: str) -> None:
         if isinstance(node, ast.Name) and self.shapes.of(node) != ONE:

@@ -61,8 +61,6 @@ class Expressions(Texts):
         self.program = program
         #: Whether something may divide by zero.
         self.divides = False
-        #: Names of exceptions that are caught here, for each ``try`` around.
-        self.catching: list[set[str]] = []
         #: The handlers that this is in, the innermost last.
         self.handling: list[tuple[Handler, ast.ExceptHandler]] = []
 

@@ -47,6 +47,9 @@ _SAMPLES: dict[Any, Any] = {
     Json: Json(None),
 }
 
+#: Classes whose own values go to the database as they are.
+_PLAIN = frozenset((bool, int, float, decimal.Decimal, str, bytes, uuid.UUID, datetime.date))
+
 INT_MAX = 2**63 - 1
 
 
@@ -78,6 +81,11 @@ class Kind(NamedTuple):
     def sample(self) -> Any:
         """A value of it: ``None`` if it may be that."""
         return None if self.is_optional else [] if self.is_list else _SAMPLES[self.of]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether values of just this class go to the database as they are."""
+        return self.of in _PLAIN
 
     def check(self, name: str, value: Any) -> None:
         """Raises ``TypeError`` or ``OverflowError`` if a value is not of this kind."""

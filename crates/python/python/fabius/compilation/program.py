@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import datetime
+import functools
 import inspect
 import logging
 import re
@@ -12,10 +13,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
+from .. import _fabius
 from ..errors import Error, ProgrammingError
 from .captures import Capture
 from .kernel import ASSIGNED, BARE, BETWEEN, LOGGED, PRINTED, RAISED, WRITTEN
-from .kinds import INT, INT_MAX, Kind
+from .kinds import Kind
 from .records import fields_of
 
 __all__ = ["Compiled"]
@@ -103,16 +105,30 @@ class Compiled:
             bound = self.signature.bind(*args, **kwargs)
             bound.apply_defaults()
             args = tuple(bound.arguments.values())
+        values = self._plain.values(args) if self._plain is not None else None
+        if values is None:
+            values = self._looked_at(args)
+        if self.captures:
+            values.extend(self._captured())
+        return values
+
+    @functools.cached_property
+    def _plain(self) -> _fabius.PlainParameters | None:
+        """What takes arguments that are as they are annotated, if they can go to the database as they are."""
+        if not all(kind.is_plain for kind in self.kinds):
+            return None
+        return _fabius.PlainParameters([(kind.of, kind.is_list, kind.is_optional) for kind in self.kinds])
+
+    def _looked_at(self, args: tuple[Any, ...]) -> list[Any]:
+        """Arguments as the database takes them.
+
+        Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for what is none.
+        """
         values = list(args)
         for place, kind in enumerate(self.kinds):
             value = args[place]
-            # What most arguments are.
-            if type(value) is int and kind is INT and -INT_MAX <= value <= INT_MAX:
-                continue
             kind.check(self._parameters[place], value)
             values[place] = kind.plain(value)
-        if self.captures:
-            values.extend(self._captured())
         return values
 
     def _captured(self) -> Iterator[Any]:
