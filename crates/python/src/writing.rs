@@ -20,6 +20,8 @@ enum Given {
     Ready(Value),
     /// The text of a value.
     Text(String),
+    /// The elements of an array, none of which is one.
+    Elements(Vec<Parameter>),
 }
 
 impl Parameter {
@@ -92,10 +94,25 @@ impl Parameter {
         let text = match self.given {
             Given::Ready(Value::Null) => return Ok(Value::Null),
             Given::Ready(value) if self.sql_type == *wanted => return Ok(value),
+            Given::Ready(Value::Int(number)) if *wanted == SqlType::BigInt => {
+                return Ok(Value::BigInt(number.into()));
+            }
             Given::Ready(value) => text_format::text(&value, &self.sql_type, style).unwrap_or_default(),
             Given::Text(text) => text,
+            Given::Elements(elements) => match wanted {
+                SqlType::Array(of) if matches!(**of, SqlType::Int | SqlType::BigInt | SqlType::Text) => {
+                    let values = elements.into_iter().map(|element| Ok(vec![element.value(of, style)?]));
+                    return Ok(Value::List(values.collect::<Result<_>>()?));
+                }
+                _ => array_text(elements),
+            },
         };
         text_format::read(&text, wanted, style, Fit::Store)
+    }
+
+    /// Whether it is no array.
+    fn is_single(&self) -> bool {
+        !matches!(self.given, Given::Elements(_))
     }
 
     /// The text of an element, as an array's text has it.
@@ -107,6 +124,7 @@ impl Parameter {
             }
             Given::Text(text) if matches!(self.sql_type, SqlType::Array(_)) => return text,
             Given::Text(text) => text,
+            Given::Elements(elements) => return array_text(elements),
         };
         format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
     }
@@ -133,20 +151,30 @@ fn whole(value: &Bound<'_, PyAny>) -> PyResult<Parameter> {
 /// An array of what its first element that is there is; of texts if there is none.
 fn array(value: &Bound<'_, PyAny>) -> PyResult<Parameter> {
     let mut of = SqlType::Unknown;
-    let mut elements = Vec::new();
+    let (mut elements, mut is_nested) = (Vec::new(), false);
     for element in value.try_iter()? {
         let parameter = Parameter::of(&element?)?;
         of = match (of, &parameter.sql_type) {
             (SqlType::Unknown | SqlType::Int, wider) if !matches!(wider, SqlType::Unknown) => wider.clone(),
             (of, _) => of,
         };
-        elements.push(parameter.element());
+        is_nested |= matches!(parameter.sql_type, SqlType::Array(_)) || !parameter.is_single();
+        elements.push(parameter);
     }
     let sql_type = match of {
         SqlType::Unknown => SqlType::Unknown,
         of => SqlType::Array(Box::new(of)),
     };
-    Ok(Parameter::text(sql_type, format!("{{{}}}", elements.join(","))))
+    if is_nested {
+        return Ok(Parameter::text(sql_type, array_text(elements)));
+    }
+    Ok(Parameter { sql_type, given: Given::Elements(elements) })
+}
+
+/// The text of an array.
+fn array_text(elements: Vec<Parameter>) -> String {
+    let texts: Vec<String> = elements.into_iter().map(Parameter::element).collect();
+    format!("{{{}}}", texts.join(","))
 }
 
 /// A date, a time, a moment or a length of time.

@@ -549,11 +549,11 @@ class Writer(Expressions):
     def write_call_of_several(self, indent):
         """A function that gives several values, each of which gets a name."""
         number, text, items = self.fresh("i"), self.fresh("t"), self.fresh("l")
-        value = f"m({self.int(1)}, {self.text(0)})"
+        value, other = f"m({self.int(1)}, {self.text(0)})", self.text(0)
         self.ints.append(number)
         self.lists.append(items)
         self.texts.append(text)
-        return f"{indent}{number}, {text}, {items} = {value}\n{indent}{text} = {text} or {self.text(0)}\n"
+        return f"{indent}{number}, {text}, {items} = {value}\n{indent}{text} = {text} or {other}\n"
 
     # Collections.
 

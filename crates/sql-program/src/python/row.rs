@@ -545,7 +545,11 @@ impl Lowering<'_> {
             Some(message) => {
                 let value = self.value(message)?;
                 if value.class != Class::Text || value.is_nullable {
-                    return self.refused(message.span, "a message that is no str", "write an f-string");
+                    let what = match value.class {
+                        Class::Text => "a message that may be None",
+                        _ => "a message that is no str",
+                    };
+                    return self.refused(message.span, what, "write an f-string");
                 }
                 // Python makes it whether it is wanted or not, behind the condition.
                 if value.can_fail {
