@@ -125,8 +125,8 @@ def arguments(name, chance):
 
 
 def tpcc():
-    """TPC-C in Python and in PL/pgSQL: for each what makes a call of a kind, as users write it, and as it goes to the
-    database, where both are programs."""
+    """TPC-C in Python and in PL/pgSQL: for each what makes calls ready, and a call of what is ready; as users write
+    them, and as they go to the database, where both are programs."""
     sys.path.insert(0, str(pathlib.Path(__file__).parent))
     import tpcc as functions
 
@@ -134,32 +134,33 @@ def tpcc():
     plain.script(pathlib.Path(__file__).with_name("tpcc.sql").read_text())
     session, plain_session = functions.db._native.connect(), plain._native.connect()
 
-    def answered(session, text, values):
-        answer = session.execute_each(text, (values,))[0]
+    def of_function(name, values):
+        program = getattr(functions, name).program()
+        return session, program.statement, program.arguments(values, {})
+
+    def answered(to, text, values):
+        answer = to.execute_each(text, (values,))[0]
         if isinstance(answer, BaseException):
             raise answer
 
-    def python_beneath(name, values):
-        program = getattr(functions, name).program()
-        answered(session, program.statement, program.arguments(values, {}))
-
     return {
         "as written": (
-            lambda name, values: getattr(functions, name)(*values),
-            lambda name, values: plain.execute(re.sub(r"\$\d+", "%s", CALLS[name]), values),
+            (lambda name, values: (getattr(functions, name), *values), lambda function, *values: function(*values)),
+            (lambda name, values: (re.sub(r"\$\d+", "%s", CALLS[name]), values), plain.execute),
         ),
         "in the database": (
-            python_beneath,
-            lambda name, values: answered(plain_session, CALLS[name], values),
+            (of_function, answered),
+            (lambda name, values: (plain_session, CALLS[name], values), answered),
         ),
     }
 
 
-def mixed(call, kind, seed, seconds):
+def mixed(side, kind, seed, seconds):
     """Calls a second of the mix, or of one kind."""
+    ready, call = side
     chance = random.Random(seed)
     names = [name for name, weight in MIX.items() for _ in range(weight)]
-    made = [(name, arguments(name, chance)) for name in (kind or chance.choice(names) for _ in range(2_000))]
+    made = [ready(name, arguments(name, chance)) for name in (kind or chance.choice(names) for _ in range(2_000))]
     turn = iter(made * 1_000)
     return rate(lambda: call(*next(turn)), seconds)
 
@@ -189,12 +190,12 @@ def in_process(rounds, seconds):
     shown("one at a time", ones)
     shown(f"submitted, {UNDER_WAY:,} under way", many)
     # Deliveries alone would soon have nothing to deliver.
-    for way, (by_python, by_plpgsql) in tpcc().items():
+    for way, (python, plpgsql) in tpcc().items():
         for kind in (None, "new_order", "payment", "order_status", "stock_level"):
             ours, theirs = [], []
             for number in range(rounds):
-                ours.append(mixed(by_python, kind, number, seconds))
-                theirs.append(mixed(by_plpgsql, kind, number, seconds))
+                ours.append(mixed(python, kind, number, seconds))
+                theirs.append(mixed(plpgsql, kind, number, seconds))
             beside(f"TPC-C {way}, {kind or 'mix'}", ("Python", ours), ("PL/pgSQL", theirs))
 
 
