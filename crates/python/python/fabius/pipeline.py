@@ -44,6 +44,13 @@ class Submitted(Future[Any]):
         condition: threading.Condition = own["condition"]
         return condition
 
+    def result(self, timeout: float | None = None) -> Any:
+        """What the call gave; waits for it where it is not known yet."""
+        # The state is set last.
+        if self._state == "FINISHED" and self._exception is None:
+            return self._result
+        return super().result(timeout)
+
     def finish(self, result: Any, error: BaseException | None) -> None:
         """Sets what the call gave, or why it ended, unless it was given up."""
         with _making:
@@ -64,6 +71,18 @@ class Submitted(Future[Any]):
 #: Conditions are made one at a time, and none while a future without one is finished.
 _making = threading.Lock()
 
+#: How often this process was forked from another: to ask the system for its number would cost each call.
+_forks = 0
+
+
+def _note_fork() -> None:
+    global _forks
+    _forks += 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
+
 Call = tuple[Compiled, "list[Any]", Submitted]
 
 
@@ -76,7 +95,7 @@ class Pipeline:
         #: Set whenever calls have been answered.
         self._room = threading.Event()
         self._is_closed = False
-        self._process = os.getpid()
+        self._forks = _forks
         # The thread has nothing of whoever submits: a database that nobody has any more ends it.
         self._thread = threading.Thread(
             target=_run, args=(session, self._calls, self._room), name="fabius calls", daemon=True
@@ -89,7 +108,7 @@ class Pipeline:
 
         Raises ``InterfaceError`` if the database is closed, or was opened before this process was forked.
         """
-        if self._process != os.getpid():
+        if self._forks != _forks:
             raise InterfaceError("the database was opened before this process was forked: open it here")
         # Whoever answers calls cannot wait for room: nobody else makes it.
         while self._calls.qsize() > _WAITING and threading.current_thread() is not self._thread:
