@@ -210,7 +210,8 @@ def to_server(url, rounds, seconds):
     reserve = reserving(db)
     for clients in (1, 32):
         cursors = [psycopg.connect(url, autocommit=True).cursor() for _ in range(clients)]
-        theirs = [lambda cursor=cursor: cursor.execute("select speed_reserve(5, 1)").fetchone() for cursor in cursors]
+        text = "select speed_reserve(%s, %s)"
+        theirs = [lambda cursor=cursor: cursor.execute(text, (5, 1)).fetchone() for cursor in cursors]
         ours = [lambda: reserve(5, 1)] * clients
         functions, procedures = [], []
         for _ in range(rounds):
