@@ -27,7 +27,7 @@ class Refusals(unittest.TestCase):
         ("x = max(a, 2, key=abs)", "this call of max", "leave its named arguments out"),
         ("x = {**{'a': 1}}", "a dictionary in another (**)", "one by one"),
         ("return {1: 2}", "a dict as the result", "return a list"),
-        ("x = (1, 2)", "a tuple with a name", "a, b = x, y"),
+        ("x = (1, [2])", "a tuple with a name", "a, b = x, y"),
         ("x, y = a", "several targets for one value", "a, b = x, y"),
         ("x = lambda: 1", "a definition", "outside of the transaction"),
         ("import os", "import", "outside of the transaction"),

@@ -174,7 +174,7 @@ class Writer(Expressions):
     def statement(self, depth, indent):
         kinds = "int text augment row note require list list dict set change change swap print sql call known".split()
         kinds += "plain plain decimal float price globals log insert upsert delete merge".split()
-        kinds += "truth again grow maybe both called line divided parted shift".split()
+        kinds += "truth again grow maybe both called line divided parted shift pair".split()
         if depth < 4:
             kinds += "if if for each while rows items get raised try attempt match lines found walrus return".split()
         return getattr(self, f"write_{self.chance.choice(kinds)}")(depth, indent)
@@ -217,7 +217,7 @@ class Writer(Expressions):
         return f"{indent}{chance.choice(lines)}\n"
 
     def write_grow(self, depth, indent):
-        name = self.chance.choice([name for name in self.texts if name[0] != "n"])
+        name = self.chance.choice([name for name in self.texts if name[0] != "n" and "[" not in name])
         return f"{indent}{name} += {self.text(0)}\n{indent}{name} = {name}[:30]\n"
 
     def write_both(self, depth, indent):
@@ -281,6 +281,22 @@ class Writer(Expressions):
         name, value = self.fresh("t"), self.text(0)
         self.texts.append(name)
         return f"{indent}{name} = row.note + {value}\n"
+
+    def write_pair(self, depth, indent):
+        """A tuple with a name, which may get other parts, and may be taken apart."""
+        chance, name = self.chance, self.fresh("q")
+        lines = f"{indent}{name} = ({self.int(1)}, {self.text(1)})\n"
+        number, text = f"{name}[{chance.choice([0, -2])}]", f"{name}[1]"
+        if chance.random() < 0.5:
+            lines += f"{indent}if {self.truth(1)}:\n{indent}    {name} = {number} % 1000 + 1, {self.text(0)} + {text}\n"
+        self.ints.append(number)
+        self.texts.append(text)
+        if chance.random() < 0.3:
+            one, other = self.fresh("i"), self.fresh("t")
+            lines += f"{indent}{one}, {other} = {name}\n"
+            self.ints.append(one)
+            self.texts.append(other)
+        return lines
 
     def write_swap(self, depth, indent):
         one, other = self.chance.choice(self.targets()), self.chance.choice(self.targets())

@@ -19,6 +19,7 @@ by side.
 ``texts``       texts that are taken apart, and f-strings
 ``moments``     moments, and times between them
 ``records``     data classes
+``tuples``      tuples with a name
 ``names``       what names hold; how nodes are made
 ``handlers``    exceptions that are caught
 ``refusal``     what a program cannot do

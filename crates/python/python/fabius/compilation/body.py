@@ -18,6 +18,7 @@ from .program import Compiled
 from .records import records_of
 from .refusal import Refused
 from .statements import Desugaring
+from .tuples import with_named_tuples
 
 if TYPE_CHECKING:
     from ..database import Database
@@ -73,6 +74,8 @@ class Body:
         moments |= {capture.name for capture in program.captures if capture.kind is datetime}
         if is_in_utc(statements, moments) or any(one.is_in_utc for one in captures.called.values()):
             program.look_at_moments()
+        tree.body = statements
+        statements = with_named_tuples(tree)
         statements, renamed = _own_lists(statements, lists & stored)
         tree.body = statements
         kept = (lists - stored) | set(renamed.values())

@@ -447,7 +447,9 @@ class Expressions(Texts):
 
     def _value_Name(self, node: ast.Name, out: Statements) -> ast.expr:
         if node.id in self.records:
-            raise Refused(node, f"a {self.records[node.id].__name__} as a value", "use its fields")
+            name = self.records[node.id].__name__
+            instead = f"use its parts: {node.id}[0]" if name == "tuple" else "use its fields"
+            raise Refused(node, f"a {name} as a value", instead)
         # Whether a dictionary has something, its keys say.
         return load(items_of(node.id, DICT), node) if self.shapes.of(node) == DICT else node
 
