@@ -45,6 +45,7 @@ def _kinds(tree: ast.FunctionDef) -> dict[str, Any]:
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) and node not in targets
     }
     others |= {argument.arg for argument in ast.walk(tree) if isinstance(argument, ast.arg)}
+    others |= {handler.name for handler in ast.walk(tree) if isinstance(handler, ast.ExceptHandler) and handler.name}
     known: dict[str, int] = {}
     while True:
         counts: dict[str, set[int]] = {}
