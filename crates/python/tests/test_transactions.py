@@ -143,6 +143,33 @@ class Transactions(unittest.TestCase):
             move()
         self.assertEqual(db.execute("select sum(qty) from stock").scalar(), 12)
 
+    def test_what_a_function_calls_is_as_if_it_were_written_there(self):
+        """What it did before it raised stays done where that is caught, in the client's process as in the database."""
+        db = self.db
+
+        @db.transaction
+        def add(item: int) -> None:
+            db.stock[item].qty += 3
+            raise ValueError("enough")
+
+        @db.transaction
+        def caught(item: int) -> int:
+            try:
+                add(item)
+            except ValueError:
+                db.stock[item].qty += 10
+            return db.stock[item].qty
+
+        begin = db.execute("select qty from stock where item = 1").scalar()
+        self.assertEqual(caught(1), begin + 13)
+        self.assertEqual(caught.client(1), begin + 26)
+        # In a block it is a part, which is undone alone.
+        for call in (add, add.client):
+            with db.transaction() as t, contextlib.suppress(ValueError):
+                t.execute("update stock set qty = qty + 100 where item = 1")
+                call(1)
+        self.assertEqual(db.execute("select qty from stock where item = 1").scalar(), begin + 226)
+
     def test_methods_are_functions(self):
         db = self.db
 

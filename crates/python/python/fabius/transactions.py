@@ -237,6 +237,9 @@ class Transaction(Generic[P, R]):
         if run is not None and run.pending is not None:
             # A program takes values.
             args, kwargs = futures.settled((args, kwargs))
+        elif run is not None and run.is_function and self._side is None:
+            # What a function calls runs where that runs, as in the database.
+            return self.client(*args, **kwargs)
         return cast(R, self._database._call(self.program(), args, kwargs))
 
     async def acall(self, *args: P.args, **kwargs: P.kwargs) -> R:
