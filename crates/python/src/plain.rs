@@ -2,11 +2,9 @@
 //! all others in Python, which says what is wrong with them.
 
 use crate::classes::Classes;
+use fabius_sql_meaning::sql_type::FREE_SCALE;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyList, PyTuple, PyType};
-
-/// Digits behind the point that a `numeric` without a scale keeps.
-const DIGITS: i64 = 10;
 
 /// What a function's parameters take.
 #[pyclass(frozen)]
@@ -42,7 +40,7 @@ impl PlainParameter {
             Check::Kept => {
                 let exponent = value.call_method0("as_tuple")?.getattr("exponent")?;
                 // Of what is no number it is a letter.
-                exponent.extract::<i64>().is_ok_and(|exponent| exponent >= -DIGITS)
+                exponent.extract::<i64>().is_ok_and(|exponent| exponent >= -i64::from(FREE_SCALE))
             }
         })
     }

@@ -20,7 +20,7 @@ enum Given {
     Ready(Value),
     /// The text of a value.
     Text(String),
-    /// The elements of an array, none of which is one.
+    /// The elements of an array.
     Elements(Vec<Parameter>),
 }
 
@@ -100,7 +100,10 @@ impl Parameter {
             Given::Ready(value) => text_format::text(&value, &self.sql_type, style).unwrap_or_default(),
             Given::Text(text) => text,
             Given::Elements(elements) => match wanted {
-                SqlType::Array(of) if matches!(**of, SqlType::Int | SqlType::BigInt | SqlType::Text) => {
+                SqlType::Array(of)
+                    if matches!(**of, SqlType::Int | SqlType::BigInt | SqlType::Text)
+                        && elements.iter().all(Parameter::is_single) =>
+                {
                     let values = elements.into_iter().map(|element| Ok(vec![element.value(of, style)?]));
                     return Ok(Value::List(values.collect::<Result<_>>()?));
                 }
@@ -122,7 +125,6 @@ impl Parameter {
             Given::Ready(value) => {
                 text_format::text(&value, &self.sql_type, &TextStyle::default()).unwrap_or_default()
             }
-            Given::Text(text) if matches!(self.sql_type, SqlType::Array(_)) => return text,
             Given::Text(text) => text,
             Given::Elements(elements) => return array_text(elements),
         };
@@ -151,23 +153,19 @@ fn whole(value: &Bound<'_, PyAny>) -> PyResult<Parameter> {
 /// An array of what its first element that is there is; of texts if there is none.
 fn array(value: &Bound<'_, PyAny>) -> PyResult<Parameter> {
     let mut of = SqlType::Unknown;
-    let (mut elements, mut is_nested) = (Vec::new(), false);
+    let mut elements = Vec::new();
     for element in value.try_iter()? {
         let parameter = Parameter::of(&element?)?;
         of = match (of, &parameter.sql_type) {
             (SqlType::Unknown | SqlType::Int, wider) if !matches!(wider, SqlType::Unknown) => wider.clone(),
             (of, _) => of,
         };
-        is_nested |= matches!(parameter.sql_type, SqlType::Array(_)) || !parameter.is_single();
         elements.push(parameter);
     }
     let sql_type = match of {
         SqlType::Unknown => SqlType::Unknown,
         of => SqlType::Array(Box::new(of)),
     };
-    if is_nested {
-        return Ok(Parameter::text(sql_type, array_text(elements)));
-    }
     Ok(Parameter { sql_type, given: Given::Elements(elements) })
 }
 

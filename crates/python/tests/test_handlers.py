@@ -286,6 +286,19 @@ CASES = [
 """,
         [(1, 1), (1, 0)],
     ),
+    # A list stays what it was where the new one is not made.
+    (
+        """
+    found = {1: 2}
+    xs = [7]
+    try:
+        xs = [found[x] for x in [1, a]]
+    except KeyError:
+        print('missing')
+    return len(xs) * 100 + sum(xs) + b
+""",
+        [(1, 0), (9, 0)],
+    ),
     # What is caught is raised once more, with or without a text, and caught around.
     (
         """

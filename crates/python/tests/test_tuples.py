@@ -34,6 +34,10 @@ REFUSED = (
     ("t = (a, b)\n    t[0] = 5\n    return 1", "which is frozen"),
     ("t = (a, [1, 2])\n    return 1", "a tuple with a name"),
     ("t = (a, b)\n    t = (a, b, 2)\n    return 1", "a tuple with a name"),
+    (
+        "t = (a, b)\n    try:\n        a = 1\n    except ValueError as t:\n        a = 2\n    return a",
+        "a tuple with a name",
+    ),
     ("t = (a, b)\n    x, y, z = t\n    return 1", "several targets for one value"),
 )
 

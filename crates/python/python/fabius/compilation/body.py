@@ -69,10 +69,10 @@ class Body:
         statements = captures.block(tree.body)
         program.captures = [*program.captures, *captures.found.values()]
         program.raises = captures.raises
-        program.callees, program.calls, program.taken = captures.called, captures.calls, captures.taken
+        program.calls, program.taken = captures.calls, captures.taken
         moments = {name for name, kind in zip(program.signature.parameters, program.kinds) if kind.of is datetime}
         moments |= {capture.name for capture in program.captures if capture.kind is datetime}
-        if is_in_utc(statements, moments) or any(one.is_in_utc for one in captures.called.values()):
+        if is_in_utc(statements, moments) or any(one.is_in_utc for one, _ in captures.calls.values()):
             program.look_at_moments()
         tree.body = statements
         statements = with_named_tuples(tree)

@@ -157,8 +157,6 @@ class Captures(ast.NodeTransformer):
         self.raises: dict[str, type[BaseException]] = {}
         #: Files that are open, by their names; the variables that have their paths.
         self._files: dict[str, ast.Name] = {}
-        #: Programs that are called, by their names in the database.
-        self.called: dict[str, Any] = {}
         #: What the parts of the source mean that come from outside, by the numbers of their nodes: the names of
         #: captures, of `calls`, and of what opens files.
         self.taken: dict[int, str] = {}
@@ -599,7 +597,6 @@ class Captures(ast.NodeTransformer):
         self.calls[call] = program, captured_as
         self._take(node.func, call)
         self._know_exceptions(program.raises, node)
-        self.called.update({program.name: program}, **program.callees)
         optional = [place for place, kind in enumerate(program.kinds) if kind.is_optional]
         captured = [Kind(capture.kind) for capture in program.captures]
         kinds = [*program.kinds, *captured]

@@ -53,9 +53,7 @@ class Compiled:
         self.record: Any = None
         #: Where it begins in its file.
         self.file, self.line = "", 1
-        #: Programs that it calls, by their names in the database.
-        self.callees: dict[str, Compiled] = {}
-        #: Its calls of them, by names of their own: which it calls, and the names of what that captured.
+        #: Its calls of programs, by names of their own: which it calls, and the names of what that captured.
         self.calls: dict[str, tuple[Compiled, list[str]]] = {}
         #: What stands for parts of its source that come from outside, by the numbers of their nodes.
         self.taken: dict[int, str] = {}
@@ -75,6 +73,11 @@ class Compiled:
         """The function as Python has it."""
         function: Callable[..., Any] = inspect.unwrap(self._function)
         return function
+
+    @property
+    def callees(self) -> dict[str, Compiled]:
+        """Programs that it calls, by their names in the database."""
+        return {callee.name: callee for callee, _ in self.calls.values()}
 
     @property
     def spans(self) -> list[str]:
