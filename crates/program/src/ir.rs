@@ -627,6 +627,8 @@ pub enum Function {
 pub enum Rounding {
     /// As near as can be.
     Nearest,
+    /// As near as can be, and of two as near to the even one, of 28 digits: as Python's `decimal` rounds.
+    NearestEven,
     /// Toward zero.
     TowardZero,
     /// Below.

@@ -110,6 +110,7 @@ pub(crate) fn called(function: Function) -> &'static str {
         Function::Coalesce => "coalesce",
         Function::Concat => "concat",
         Function::Round(Rounding::Nearest) => "round",
+        Function::Round(Rounding::NearestEven) => "round_even",
         Function::Round(Rounding::TowardZero) => "trunc",
         Function::Round(Rounding::Down) => "floor",
         Function::Round(Rounding::Up) => "ceil",

@@ -27,6 +27,7 @@ pub(super) const FORMS: &[(&str, &str)] = &[
     ("overlay", "overlay(text or bytea, replacement, from)"),
     ("random", "random()"),
     ("round", "round(number) or round(numeric, digits)"),
+    ("round_even", "round_even(numeric, digits)"),
     ("shift_left", "shift_left(integer, count)"),
     ("shift_right", "shift_right(integer, count)"),
     ("sign", "sign(number)"),

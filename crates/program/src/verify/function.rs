@@ -102,6 +102,7 @@ impl Lowering<'_> {
             ("mod", 2) => self.binary(BinaryOperator::Modulo, &arguments[0], &arguments[1], span),
             ("div", 2) => whole_quotient(operands, form),
             ("round", 1 | 2) => rounded(Rounding::Nearest, operands, form),
+            ("round_even", 2) => rounded(Rounding::NearestEven, operands, form),
             ("trunc", 1 | 2) => rounded(Rounding::TowardZero, operands, form),
             ("floor", 1) => rounded(Rounding::Down, operands, form),
             ("ceil", 1) => rounded(Rounding::Up, operands, form),

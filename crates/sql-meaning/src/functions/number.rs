@@ -267,7 +267,7 @@ fn zero() -> Error {
     Error::new(SqlState::DIVISION_BY_ZERO, "division by zero")
 }
 
-fn decimal_at(a: &[Value]) -> Decimal {
+pub(super) fn decimal_at(a: &[Value]) -> Decimal {
     match a.first() {
         Some(Value::Numeric(decimal)) => *decimal,
         other => Decimal { mantissa: other.and_then(Value::as_integer).unwrap_or(0).into(), scale: 0 },

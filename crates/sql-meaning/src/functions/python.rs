@@ -1,7 +1,10 @@
 //! Functions that only functions of Python call, which are lowered onto them where SQL means something else.
 
-use super::{Definition, of_programs};
-use fabius_program::ir::Function;
+use super::number::decimal_at;
+use super::{Definition, define, integer_at, of_programs};
+use fabius_program::ir::{Function, Rounding};
+use fabius_program::operation::function::number::round_numeric;
+use fabius_value::{Decimal, Value};
 
 /// All of them.
 pub fn definitions() -> Vec<Definition> {
@@ -16,6 +19,12 @@ pub fn definitions() -> Vec<Definition> {
         // Of a time as it is, by six digits of a second.
         of_programs("fabius_python_micros(time, bigint) bigint", Function::RoundMicros),
         of_programs("fabius_python_round(float8, bigint) float8", Function::PythonRound),
+        // Of two as near the even one.
+        define("fabius_python_rounded(numeric, int) numeric", |a, _| {
+            let (Decimal { mantissa, scale }, digits) = (decimal_at(a), integer_at(a, 1).clamp(0, 38));
+            let mantissa = round_numeric(Rounding::NearestEven, mantissa, scale, digits, digits as u8)?;
+            Ok(Value::Numeric(Decimal { mantissa, scale: digits as u8 }))
+        }),
         of_programs("fabius_python_divide(bigint, bigint) float8", Function::PythonDivide),
         of_programs("fabius_python_quotient(text, text) text", Function::PythonQuotient),
         of_programs("fabius_python_quantize(text, bigint, text) text", Function::PythonQuantize),

@@ -42,7 +42,11 @@ impl Binder<'_> {
 
     /// `round`, `trunc` and others, of the number that the definition takes.
     pub(super) fn rounded(&mut self, definition: &Definition, mut arguments: Vec<Bound>) -> Bind<Bound> {
-        let function = if definition.name == "ceiling" { "ceil" } else { &definition.name };
+        let function = match definition.name.as_str() {
+            "ceiling" => "ceil",
+            "fabius_python_rounded" => "round_even",
+            other => other,
+        };
         let digits = if arguments.len() == 2 { Some(arguments.remove(1)) } else { None };
         let value = self.as_operand(arguments.remove(0), &definition.parameters[0])?;
         let value = match &definition.parameters[0] {
@@ -65,7 +69,11 @@ impl Binder<'_> {
             return beyond("rounding to a number of digits that is not a literal");
         };
         let Ok(scale) = u8::try_from(scale) else { return beyond("rounding before the point") };
-        if scale > value.data_type.scale() || !matches!(function, "round" | "trunc") {
+        let fits = match function {
+            "round" | "trunc" => scale <= value.data_type.scale(),
+            other => other == "round_even",
+        };
+        if !fits {
             return beyond("rounding to more digits than there are");
         }
         let rounded = tree::call(function, vec![value.expression, tree::integer(scale.into())]);

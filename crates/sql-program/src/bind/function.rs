@@ -135,7 +135,7 @@ impl Binder<'_> {
                 analysis::infix(self, arguments.remove(0), "%", right)
             }
             ("concat", _) => self.concat(arguments),
-            ("round" | "trunc" | "floor" | "ceil" | "ceiling" | "sign", 1 | 2) => {
+            ("round" | "trunc" | "floor" | "ceil" | "ceiling" | "sign" | "fabius_python_rounded", 1 | 2) => {
                 self.rounded(definition, arguments)
             }
             _ => self.of_programs(definition, arguments),

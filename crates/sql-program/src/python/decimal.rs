@@ -17,9 +17,12 @@ pub const METHODS: [&str; 4] = ["quantize", "is_zero", "copy_abs", "to_integral_
 /// Digits behind the point that a `Decimal` keeps.
 const SCALE: u8 = 10;
 
+/// The way to round that is meant where none is named.
+const HALF_EVEN: &str = "ROUND_HALF_EVEN";
+
 /// Ways to round that `decimal` has, by the names of its constants.
 const ROUNDINGS: [&str; 8] = [
-    "ROUND_HALF_EVEN",
+    HALF_EVEN,
     "ROUND_HALF_UP",
     "ROUND_HALF_DOWN",
     "ROUND_UP",
@@ -80,7 +83,12 @@ fn quantized(value: &Value, digits: u8, rounding: &str) -> Result<Expr> {
 
 /// A `Decimal`, or a quotient, with fewer digits: to the nearest, and of two as near to the even one.
 fn half_even(value: &Value, digits: u8) -> Result<Expr> {
-    quantized(value, digits, "ROUND_HALF_EVEN")
+    if value.class == Class::Quotient {
+        return quantized(value, digits, HALF_EVEN);
+    }
+    let places = number(&digits.to_string());
+    let rounded = value::function("fabius_python_rounded", vec![value.tree.clone(), places]);
+    Ok(nested(cast(rounded, &SqlType::Numeric(None))?))
 }
 
 /// A `Decimal`, or a quotient, without digits behind the point: cut off, or to the nearest.
@@ -148,7 +156,10 @@ impl Lowering<'_> {
                     let instead = format!("these are there: {}", ROUNDINGS.join(", "));
                     return self.refused(span, &format!("the rounding {rounding}"), &instead);
                 }
-                of(quantized(&own, digits, rounding)?)
+                of(match rounding.as_str() {
+                    HALF_EVEN => half_even(&own, digits)?,
+                    other => quantized(&own, digits, other)?,
+                })
             }
             _ => self.refused(span, &format!("this call of {method}"), "leave its arguments out"),
         }

@@ -138,8 +138,9 @@ impl Writer<'_> {
     fn call(&mut self, kind: Kind, depth: usize) -> Term {
         if kind == Kind::Numeric {
             let number = self.expression(kind, depth);
-            let function = ["round", "trunc", "floor", "ceil", "sign"][self.random.index(5)];
+            let function = ["round", "round_even", "trunc", "floor", "ceil", "sign"][self.random.index(6)];
             let digits = match function {
+                "round_even" => [", 0", ", 3"][self.random.index(2)],
                 "round" | "trunc" => ["", ", 1", ", -1"][self.random.index(3)],
                 _ => "",
             };

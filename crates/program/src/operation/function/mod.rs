@@ -17,7 +17,7 @@
 //! | `random` | what looks random, from a seed |
 
 mod moment;
-mod number;
+pub mod number;
 pub mod pattern;
 pub mod python;
 mod python_decimal;

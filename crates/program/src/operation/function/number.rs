@@ -77,25 +77,29 @@ fn logarithm(value: f64, of: impl Fn(f64) -> f64) -> Result<f64> {
 /// A double without digits after the point; halves go to the even number.
 pub(super) fn round_double(rounding: Rounding, value: f64) -> f64 {
     match rounding {
-        Rounding::Nearest => value.round_ties_even(),
+        Rounding::Nearest | Rounding::NearestEven => value.round_ties_even(),
         Rounding::TowardZero => value.trunc(),
         Rounding::Down => value.floor(),
         Rounding::Up => value.ceil(),
     }
 }
 
+/// The largest mantissa of a number of Python's `decimal`, which has 28 digits.
+const PYTHON_MANTISSA_MAX: i128 = 10_i128.pow(28) - 1;
+
+/// `mantissa / unit`, rounded to the nearest, and of two as near to the even one. `unit` is above zero.
+fn divide_to_even(mantissa: i128, unit: i128) -> i128 {
+    let (quotient, rest) = (mantissa.div_euclid(unit), mantissa.rem_euclid(unit));
+    let is_up = rest > unit - rest || rest == unit - rest && quotient % 2 != 0;
+    quotient + i128::from(is_up)
+}
+
 /// A mantissa of scale `from` with `digits` digits after the point (before it, if negative), as one
-/// of scale `to`; halves go away from zero.
+/// of scale `to`; halves go away from zero, or to the even one.
 ///
 /// # Errors
 /// `22003` if it does not fit 38 digits.
-pub(super) fn round_numeric(
-    rounding: Rounding,
-    mantissa: i128,
-    from: u8,
-    digits: i64,
-    to: u8,
-) -> Result<i128> {
+pub fn round_numeric(rounding: Rounding, mantissa: i128, from: u8, digits: i64, to: u8) -> Result<i128> {
     let most = i64::from(from);
     let kept = digits.clamp(-38, most);
     let dropped = (most - kept) as u8;
@@ -107,15 +111,17 @@ pub(super) fn round_numeric(
         Rounding::Up => -(-mantissa).div_euclid(unit),
         _ if dropped > 38 => 0,
         Rounding::Nearest => decimal::divide_rounded(mantissa, unit),
+        Rounding::NearestEven => divide_to_even(mantissa, unit),
         Rounding::TowardZero => mantissa / unit,
     };
+    let most = if rounding == Rounding::NearestEven { PYTHON_MANTISSA_MAX } else { decimal::MANTISSA_MAX };
     // `units` counts ten to the power of `-kept`.
     let scaled = match i64::from(to) - kept {
         up @ 0..=38 => units.checked_mul(decimal::power_of_ten(up as u8)),
         39.. => (units == 0).then_some(0),
         _ => decimal::rescale(units, kept.max(0) as u8, to),
     };
-    scaled.filter(|scaled| scaled.abs() <= decimal::MANTISSA_MAX).ok_or_else(|| {
+    scaled.filter(|scaled| scaled.abs() <= most).ok_or_else(|| {
         crate::operation::arithmetic::out_of_range(DataType::Numeric { precision: 38, scale: to })
     })
 }
@@ -159,6 +165,11 @@ mod tests {
         assert_eq!(round(Rounding::Nearest, 12_345, i64::MIN, 0), 0);
         assert_eq!(round(Rounding::Nearest, decimal::MANTISSA_MAX, -37, 2), 0);
         assert!(round_numeric(Rounding::Nearest, decimal::MANTISSA_MAX, 0, 0, 2).is_err());
+        let halves = [-350, -250, -150, -50, 50, 150, 250, 350, 351, 249];
+        let even = halves.map(|half| round(Rounding::NearestEven, half, 0, 0));
+        assert_eq!(even, [-4, -2, -2, 0, 0, 2, 2, 4, 4, 2]);
+        assert_eq!(round(Rounding::NearestEven, 10_i128.pow(28) - 51, 0, 0), 10_i128.pow(26) - 1);
+        assert!(round_numeric(Rounding::NearestEven, 10_i128.pow(28), 2, 2, 2).is_err());
     }
 
     /// Goal: shifts wrap as PostgreSQL's do on the usual machines.
