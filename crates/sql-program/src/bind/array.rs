@@ -2,6 +2,7 @@
 
 use super::binder::Binder;
 use super::bound::Bound;
+use super::held::some_value;
 use super::list::List;
 use super::scope::Found;
 use super::stop::{Bind, Place, beyond};
@@ -10,7 +11,7 @@ use crate::plpgsql::Returned;
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::Span;
 use fabius_program::syntax::tree::{
-    Expression, ExpressionKind, Parameter, Results, SortKey, StatementKind, TypeKind, TypeName,
+    ExpressionKind, Parameter, Results, SortKey, StatementKind, TypeKind, TypeName,
 };
 use fabius_sql_meaning::analysis;
 use fabius_sql_meaning::catalog;
@@ -281,7 +282,8 @@ impl Binder<'_> {
         }
         let each = self.name("element");
         let there = tree::is_null(tree::variable(&each), true);
-        let known = tree::call("coalesce", vec![tree::variable(&each), zero_of(data_type)]);
+        let zero = tree::literal(&some_value(data_type), data_type);
+        let known = tree::call("coalesce", vec![tree::variable(&each), zero]);
         let append = vec![tree::append(&sorted, vec![known])];
         self.emit(tree::for_list(&each, &list.name, vec![tree::when(there, append, None)]));
         let key = SortKey { field: Some(tree::name("f1")), descending: false, nulls_first: false };
@@ -294,19 +296,6 @@ impl Binder<'_> {
         let keep = vec![tree::append(&keys, vec![field()]), tree::assign(&last, field())];
         self.emit(tree::for_list(&row, &sorted, vec![tree::when(is_new, keep, None)]));
         (keys, data_type)
-    }
-}
-
-/// Some value of a type: it stands where there is always another.
-fn zero_of(data_type: DataType) -> Expression {
-    use fabius_value::Value;
-    match data_type {
-        DataType::Boolean => tree::boolean(false),
-        DataType::Text { .. } | DataType::Char { .. } => tree::text(""),
-        DataType::Bytea => tree::literal(&Value::Bytea(Vec::new()), data_type),
-        DataType::Date => tree::literal(&Value::Date(0), data_type),
-        DataType::Timestamp => tree::literal(&Value::Timestamp(0), data_type),
-        _ => tree::cast(tree::integer(0), data_type),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Expressions with their types: what binding an expression gives.
 
 use super::constant::{Constant, Quoted};
-use super::held::held;
+use super::held::{held, some_value};
 use super::stop::Place;
 use super::tree;
 use fabius_program::syntax::Span;
@@ -119,6 +119,14 @@ impl Bound {
     pub(super) fn at(mut self, place: Place) -> Bound {
         self.place = place;
         self
+    }
+
+    /// This value where it is there, else some value of its type: it is not null where it is read.
+    pub(crate) fn or_some_value(self) -> Bound {
+        let other = tree::literal(&some_value(self.data_type), self.data_type);
+        let is_null = self.expression == tree::typed_null(self.data_type);
+        let expression = if is_null { other } else { tree::call("coalesce", vec![self.expression, other]) };
+        Bound { expression, nullable: false, known: Known::Computed, ..self }
     }
 
     /// Whether its type depends on where it stands.

@@ -21,7 +21,7 @@ impl<'a> Binder<'a> {
         delete: &ast::Delete,
         count: Option<&str>,
         returning: &mut RowBody<'_, 'a>,
-    ) -> Bind<()> {
+    ) -> Bind<bool> {
         let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
         let [ast::TableWithJoins { relation, joins }] = from.as_slice() else {
             return beyond("a DELETE of this form");
@@ -56,7 +56,7 @@ impl<'a> Binder<'a> {
         joined: &[Joined],
         selection: Option<&Expr>,
         after: &mut Afterwards<'_, '_, 'a>,
-    ) -> Bind<()> {
+    ) -> Bind<bool> {
         let own_referrer = self.referrers(table).iter().any(|(child, _)| child.name == table.name);
         let rereads = relations.len() > 1
             || selection.is_some_and(has_subquery)
@@ -64,10 +64,11 @@ impl<'a> Binder<'a> {
             || self.is_in_circle(table);
         let mut from = self.from(joined, selection);
         if !rereads {
-            return self.loops(&mut from, &mut |binder| {
+            self.loops(&mut from, &mut |binder| {
                 let relation = binder.scope().relations[0].clone();
                 binder.delete_row(table, &relation, after)
-            });
+            })?;
+            return Ok(from.found.is_single);
         }
         let list = self.declare_keys(table, "gone");
         let (block, ()) = self.nested(|binder| {
@@ -97,7 +98,8 @@ impl<'a> Binder<'a> {
                 Ok(())
             })
         })?;
-        self.check_own(table)
+        self.check_own(table)?;
+        Ok(false)
     }
 
     /// Deletes a row that is reached, after what it returns has been read.

@@ -1,7 +1,8 @@
 //! How programs hold values: their types for values of SQL types, results and constants.
 
 use fabius_sql_meaning::sql_type::SqlType;
-use fabius_value::{DataType, Decimal};
+use fabius_value::data_type::Family;
+use fabius_value::{DataType, Decimal, Value};
 
 /// How programs hold a value of the type; text without its bound, so that comparing never refuses.
 pub(super) fn held(sql_type: &SqlType) -> DataType {
@@ -70,4 +71,17 @@ pub(super) fn decimal_type(decimal: Decimal) -> DataType {
 pub(super) fn constant_numeric(digits: u32, scale: u8) -> DataType {
     let precision = if digits <= 18 && scale <= 18 { 18 } else { 38 };
     DataType::Numeric { precision, scale: scale.min(38) }
+}
+
+/// Some value of a type, to stand where there is always another, or is going to be.
+pub fn some_value(data_type: DataType) -> Value {
+    match data_type.family() {
+        Family::Boolean => Value::Boolean(false),
+        Family::Integer | Family::Numeric => Value::BigInt(0),
+        Family::Double => Value::Double(0.0),
+        Family::Text => Value::Text(String::new()),
+        Family::Bytea => Value::Bytea(Vec::new()),
+        Family::Date => Value::Date(0),
+        Family::Timestamp => Value::Timestamp(0),
+    }
 }

@@ -37,7 +37,7 @@ impl<'a> Binder<'a> {
         insert: &ast::Insert,
         count: Option<&str>,
         returning: &mut RowBody<'_, 'a>,
-    ) -> Bind<()> {
+    ) -> Bind<bool> {
         let ast::TableObject::TableName(name) = &insert.table else {
             return beyond("an INSERT of this form");
         };
@@ -82,7 +82,7 @@ impl<'a> Binder<'a> {
         if let Some(touched) = &target.touched {
             self.refuse_twice(touched);
         }
-        Ok(())
+        Ok(!has_several_rows(insert))
     }
 
     fn insert_source(&mut self, insert: &ast::Insert, target: &mut Target<'_, '_, 'a>) -> Bind<()> {

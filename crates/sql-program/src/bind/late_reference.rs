@@ -44,9 +44,9 @@ impl Binder<'_> {
     }
 
     /// Does what may change rows along references, then checks others that these rows have.
-    pub(super) fn with_followed(&mut self, act: impl FnOnce(&mut Self) -> Bind<()>) -> Bind<()> {
+    pub(super) fn with_followed<T>(&mut self, act: impl FnOnce(&mut Self) -> Bind<T>) -> Bind<T> {
         let outer = std::mem::take(&mut self.followed);
-        let (block, ()) = self.nested(act)?;
+        let (block, done) = self.nested(act)?;
         let followed = std::mem::replace(&mut self.followed, outer);
         for Followed { table, key, list } in &followed {
             let declaration = own_list(table, key, list)?;
@@ -57,7 +57,8 @@ impl Binder<'_> {
             self.second_pass(list, |binder, each| {
                 binder.check_parent(table, key, &listed(table, key, each)?, None)
             })
-        })
+        })?;
+        Ok(done)
     }
 
     /// Keeps the values of a reference until [`Binder::with_followed`] ends.

@@ -118,7 +118,7 @@ impl Binder<'_> {
     ) -> Bind<Lowered> {
         let (count, list) = ("count", self.name("returned"));
         let mut gathered = Gathered::default();
-        let (block, ()) = self.nested(|binder| {
+        let (block, _) = self.nested(|binder| {
             binder.write(statement, Some(count), &mut |binder, columns, values| {
                 gathered.add(binder, &list, columns, values)
             })

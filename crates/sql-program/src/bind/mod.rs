@@ -86,6 +86,7 @@ pub use catch::{Catches, Catching};
 pub use conflict::{arbiter, is_own_key};
 pub use constant::{Recipe, arguments};
 pub use generated::refuse_given;
+pub use held::some_value;
 pub use inputs::Inputs;
 pub(crate) use list::List;
 pub use lowering::{explained, lower};
@@ -94,7 +95,6 @@ pub use rows::{FOUND, RowsOf, counted, lower_delete_rows, lower_insert_rows, low
 pub use select::is_aggregated;
 pub use stop::{Bind, Stop};
 pub use untyped::{type_items, typed};
-pub use update::some_value;
 
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_meaning::type_rules;

@@ -1,7 +1,7 @@
 //! UPDATE.
 
 use super::binder::Binder;
-use super::bound::{Bound, Known};
+use super::bound::Bound;
 use super::condition::has_subquery;
 use super::from::Joined;
 use super::generated::always_generated;
@@ -17,7 +17,6 @@ use fabius_sql_meaning::analysis::row_of;
 use fabius_sql_meaning::catalog::{Column, ForeignKey, Table, folded};
 use fabius_sql_syntax::tokens::Tokens;
 use fabius_sql_syntax::written::written;
-use fabius_value::Value;
 use sqlparser::ast::{self, AssignmentTarget, Expr, TableFactor};
 use std::sync::Arc;
 
@@ -27,7 +26,7 @@ impl<'a> Binder<'a> {
         update: &ast::Update,
         count: Option<&str>,
         returning: &mut RowBody<'_, 'a>,
-    ) -> Bind<()> {
+    ) -> Bind<bool> {
         if update.or.is_some()
             || update.output.is_some()
             || !update.order_by.is_empty()
@@ -124,7 +123,7 @@ impl<'a> Binder<'a> {
         selection: Option<&Expr>,
         targets: &[(usize, Expr, Place)],
         after: &mut Afterwards<'_, '_, 'a>,
-    ) -> Bind<()> {
+    ) -> Bind<bool> {
         let mut columns: Vec<usize> = targets.iter().map(|(column, ..)| *column).collect();
         columns.extend(self.generated_from(table, &columns)?);
         let key = Relation::key_columns(table);
@@ -146,12 +145,14 @@ impl<'a> Binder<'a> {
             });
             built?;
             let crosses = from.found.indexes.iter().flatten().any(|column| columns.contains(column));
-            if from.found.is_single && point || !rereads && !crosses {
-                return Ok(());
+            let is_single = from.found.is_single && point;
+            if is_single || !rereads && !crosses {
+                return Ok(is_single);
             }
             self.back_to(mark);
         }
-        self.update_in_two_passes(table, relations, joined, selection, targets, moves, after)
+        self.update_in_two_passes(table, relations, joined, selection, targets, moves, after)?;
+        Ok(false)
     }
 
     /// Collects the keys and new values first, and writes after the loop.
@@ -333,9 +334,7 @@ impl<'a> Binder<'a> {
         let there = tree::is_null(value.expression.clone(), true);
         self.emit(tree::require(there, b"23502", message, words.cloned()));
         // Known to be there from here on.
-        let zero = fallback(value.data_type);
-        let expression = tree::call("coalesce", vec![value.expression.clone(), zero]);
-        let value = Bound { expression, nullable: false, known: Known::Computed, ..value };
+        let value = value.or_some_value();
         Ok(if value.sql_type.is_kept_as_text() { self.kept_text(value) } else { value })
     }
 }
@@ -346,25 +345,6 @@ pub(super) fn not_null_message(table: &Table, column: &Column) -> String {
         "null value in column \"{}\" of relation \"{}\" violates not-null constraint",
         column.name, table.name.name
     )
-}
-
-/// Some value of a type.
-fn fallback(data_type: fabius_value::DataType) -> Expression {
-    tree::literal(&some_value(data_type), data_type)
-}
-
-/// Some value of a type, to stand where another is going to.
-pub fn some_value(data_type: fabius_value::DataType) -> Value {
-    use fabius_value::data_type::Family;
-    match data_type.family() {
-        Family::Boolean => Value::Boolean(false),
-        Family::Integer | Family::Numeric => Value::BigInt(0),
-        Family::Double => Value::Double(0.0),
-        Family::Text => Value::Text(String::new()),
-        Family::Bytea => Value::Bytea(Vec::new()),
-        Family::Date => Value::Date(0),
-        Family::Timestamp => Value::Timestamp(0),
-    }
 }
 
 /// The values of a row that is written as `(x, y)`, `ROW(x, y)` or `(SELECT x, y ...)`: of a query, each is one of

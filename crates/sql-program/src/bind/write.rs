@@ -56,7 +56,7 @@ pub(super) fn asks(expression: &Expr) -> bool {
 
 impl<'a> Binder<'a> {
     /// INSERT, UPDATE or DELETE. Adds the number of rows to the variable `count`; `returning` is what is done for
-    /// each row of `RETURNING`.
+    /// each row of `RETURNING`. Gives whether there is at most one.
     ///
     /// # Errors
     /// What is wrong with the statement, or that programs cannot express it.
@@ -65,9 +65,9 @@ impl<'a> Binder<'a> {
         statement: &ast::Statement,
         count: Option<&str>,
         returning: &mut RowBody<'_, 'a>,
-    ) -> Bind<()> {
+    ) -> Bind<bool> {
         let before = self.replaced.len();
-        self.with_followed(|binder| match statement {
+        let is_single = self.with_followed(|binder| match statement {
             ast::Statement::Insert(insert) => {
                 binder.ask_ahead(insert.returning.as_deref());
                 binder.insert(insert, count, returning)
@@ -83,7 +83,7 @@ impl<'a> Binder<'a> {
             _ => beyond("a statement of this kind"),
         })?;
         self.replaced.truncate(before);
-        Ok(())
+        Ok(is_single)
     }
 
     /// Asks subqueries of `RETURNING` that are not about the rows written before any is: so they see what was there.

@@ -14,6 +14,7 @@ use fabius_sql_meaning::catalog::{Function, ObjectName, ParameterMode, Returns};
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_syntax::plpgsql::piece;
+use fabius_sql_syntax::plpgsql::tree::Nulls;
 use fabius_sql_syntax::privilege::Class;
 use fabius_value::{Error, SqlState};
 use sqlparser::ast;
@@ -358,7 +359,7 @@ fn entity(
         name: name.to_string(),
         sql_type: sql_type.clone(),
         is_constant: false,
-        is_not_null: false,
+        nulls: Nulls::Taken,
         number,
         place: RefCell::new(place),
     })))

@@ -7,7 +7,7 @@
 use super::cursor::Cursor;
 use super::piece;
 use super::tree::{
-    Block, Declaration, DeclarationKind, Expression, Loop, LoopKind, Query, Statement, StatementKind,
+    Block, Declaration, DeclarationKind, Expression, Loop, LoopKind, Nulls, Query, Statement, StatementKind,
     TypeReference,
 };
 use fabius_program::syntax::diagnostic::{Source, Span};
@@ -153,7 +153,8 @@ impl Parser<'_> {
             return Err(self.cursor.error(SqlState(*b"22004"), name.span, message));
         }
         self.cursor.expect_symbol(";")?;
-        Ok(Declaration { name, kind: DeclarationKind::Variable { is_constant, ty, is_not_null, default } })
+        let nulls = if is_not_null { Nulls::Refused } else { Nulls::Taken };
+        Ok(Declaration { name, kind: DeclarationKind::Variable { is_constant, ty, nulls, default } })
     }
 
     /// A type up to one of these words, or `;`.

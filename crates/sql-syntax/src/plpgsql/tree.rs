@@ -71,13 +71,24 @@ pub enum DeclarationKind {
         is_constant: bool,
         /// The variable's type.
         ty: TypeReference,
-        /// `NOT NULL`.
-        is_not_null: bool,
+        /// Whether it may be null.
+        nulls: Nulls,
         /// The variable's first value.
         default: Option<Expression>,
     },
     /// `name ALIAS FOR other`
     Alias(Path),
+}
+
+/// Whether a variable may be null.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nulls {
+    /// It may.
+    Taken,
+    /// `NOT NULL`: assigning a null is an error.
+    Refused,
+    /// Who wrote the body knows that it is null only where it is not read: some value of its type stands for a null.
+    NeverRead,
 }
 
 /// A type as a declaration says it.

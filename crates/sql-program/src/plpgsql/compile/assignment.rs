@@ -8,7 +8,7 @@ use fabius_program::syntax::diagnostic::Span;
 use fabius_program::syntax::tree::{self as program, Block};
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::sql_type::SqlType;
-use fabius_sql_syntax::plpgsql::tree::{Expression, Path};
+use fabius_sql_syntax::plpgsql::tree::{Expression, Nulls, Path};
 use fabius_value::{Result, SqlState};
 use sqlparser::ast;
 use std::rc::Rc;
@@ -89,7 +89,7 @@ impl Compiler<'_> {
             let message = format!("variable \"{}\" is declared CONSTANT", variable.name);
             return Err(self.error(b"22005", span, message));
         }
-        let value = self.check_not_null(variable, &value, block);
+        let value = self.without_nulls(variable, value, block);
         let place = variable.place.borrow().clone();
         if place.depth == self.depth {
             self.introduce(variable, place.generation + 1, value, block);
@@ -118,21 +118,26 @@ impl Compiler<'_> {
         variable.place.replace(VariablePlace { program, nullable, depth: self.depth, generation });
     }
 
-    /// The value; of a `NOT NULL` variable, behind a check.
-    pub(super) fn check_not_null(&mut self, variable: &Variable, value: &Bound, block: &mut Block) -> Bound {
-        if !variable.is_not_null || !value.nullable {
-            return value.clone();
+    /// A value for a variable: of one that is `NOT NULL` behind a check, of one whose nulls nobody reads without them.
+    pub(super) fn without_nulls(&mut self, variable: &Variable, value: Bound, block: &mut Block) -> Bound {
+        match variable.nulls {
+            _ if !value.nullable => value,
+            Nulls::Taken => value,
+            Nulls::NeverRead if value.sql_type.is_kept_as_text() => value,
+            Nulls::NeverRead => value.or_some_value(),
+            Nulls::Refused => {
+                let name = &variable.name;
+                let message =
+                    format!("null value cannot be assigned to variable \"{name}\" declared NOT NULL");
+                let failure = program::Failure {
+                    detail: Some(build::typed_null(fabius_value::DataType::TEXT)),
+                    ..program::Failure::from(message).with_state(SqlState(*b"22004"))
+                };
+                let condition = build::is_null(value.expression.clone(), true);
+                block.push(build::statement(program::StatementKind::Require { condition, failure }));
+                value
+            }
         }
-        let message =
-            format!("null value cannot be assigned to variable \"{}\" declared NOT NULL", variable.name);
-        let failure = program::Failure {
-            detail: Some(build::typed_null(fabius_value::DataType::TEXT)),
-            ..program::Failure::from(message).with_state(SqlState(*b"22004"))
-        };
-        let condition = build::is_null(value.expression.clone(), true);
-        let kind = program::StatementKind::Require { condition, failure };
-        block.push(build::statement(kind));
-        value.clone()
     }
 
     /// Where `INTO`, `FOR` and the like put a row.
@@ -209,7 +214,7 @@ impl Compiler<'_> {
     pub(super) fn clear(&mut self, destination: &Destination, span: Span, block: &mut Block) -> Result<()> {
         for slot in destination.slots() {
             match slot {
-                Slot::Variable(variable) if variable.is_not_null => {}
+                Slot::Variable(variable) if variable.nulls == Nulls::Refused => {}
                 Slot::Variable(variable) => self.store(&variable, null(&variable.sql_type), span, block)?,
                 Slot::List(list) => {
                     let empty = build::expression(program::ExpressionKind::EmptyList);

@@ -7,7 +7,9 @@ use crate::bind::tree as build;
 use fabius_program::syntax::diagnostic::Span;
 use fabius_program::syntax::tree::{self as program, Block, ExpressionKind, Literal};
 use fabius_sql_meaning::sql_type::SqlType;
-use fabius_sql_syntax::plpgsql::tree::{Expression, Level, Raise, RaiseOption, Statement, StatementKind};
+use fabius_sql_syntax::plpgsql::tree::{
+    Expression, Level, Nulls, Raise, RaiseOption, Statement, StatementKind,
+};
 use fabius_value::Result;
 use sqlparser::ast;
 use std::cell::RefCell;
@@ -102,7 +104,7 @@ impl Compiler<'_> {
                 name: OPERAND.into(),
                 sql_type: bound.sql_type,
                 is_constant: true,
-                is_not_null: false,
+                nulls: Nulls::Taken,
                 number: 0,
                 place: RefCell::new(place),
             };

@@ -8,7 +8,9 @@ use crate::plpgsql::type_name::{self, Named};
 use fabius_program::syntax::diagnostic::Span;
 use fabius_program::syntax::tree::Block;
 use fabius_sql_meaning::sql_type::SqlType;
-use fabius_sql_syntax::plpgsql::tree::{self, Declaration, DeclarationKind, Path, Statement, TypeReference};
+use fabius_sql_syntax::plpgsql::tree::{
+    self, Declaration, DeclarationKind, Nulls, Path, Statement, TypeReference,
+};
 use fabius_value::{Result, SqlState};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -64,7 +66,7 @@ impl Compiler<'_> {
         let name = &declaration.name;
         let entity = match &declaration.kind {
             DeclarationKind::Alias(of) => scope.find(&of.parts).ok_or_else(|| self.no_variable(of))?,
-            DeclarationKind::Variable { is_constant, ty, is_not_null, default } => {
+            DeclarationKind::Variable { is_constant, ty, nulls, default } => {
                 match self.named_type(ty, name.span, scope)? {
                     Named::Scalar(SqlType::Array(element)) => {
                         let list = self.list_variable(&name.text, &element, block);
@@ -82,8 +84,8 @@ impl Compiler<'_> {
                             None => null(&sql_type),
                         };
                         let mut variable = self.variable(&name.text, sql_type);
-                        (variable.is_constant, variable.is_not_null) = (*is_constant, *is_not_null);
-                        self.check_not_null(&variable, &value, block);
+                        (variable.is_constant, variable.nulls) = (*is_constant, *nulls);
+                        let value = self.without_nulls(&variable, value, block);
                         self.introduce(&variable, 0, value, block);
                         Entity::Variable(Rc::new(variable))
                     }
@@ -148,7 +150,7 @@ impl Compiler<'_> {
             name: name.to_string(),
             sql_type,
             is_constant: false,
-            is_not_null: false,
+            nulls: Nulls::Taken,
             number: self.variables,
             place: RefCell::new(place),
         }

@@ -13,7 +13,7 @@ use fabius_program::syntax::tree::{self as program, BinaryOperator, Block};
 use fabius_sql_meaning::catalog::ParameterMode;
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::sql_type::SqlType;
-use fabius_sql_syntax::plpgsql::tree::{self, Into, Path, Query, Statement, StatementKind};
+use fabius_sql_syntax::plpgsql::tree::{self, Into, Nulls, Path, Query, Statement, StatementKind};
 use fabius_value::{DataType, Result, SqlState};
 use sqlparser::ast;
 use std::cell::RefCell;
@@ -63,11 +63,11 @@ impl<'c> Compiler<'c> {
         match statement {
             ast::Statement::Query(query) => match &*query.body {
                 ast::SetExpr::Insert(inner) | ast::SetExpr::Update(inner) | ast::SetExpr::Delete(inner) => {
-                    binder.write(inner, count, &mut body).map(|()| false)
+                    binder.write(inner, count, &mut body)
                 }
                 _ => binder.for_each_row(query, &mut body).map(|facts| facts.is_single),
             },
-            other => binder.write(other, count, &mut body).map(|()| false),
+            other => binder.write(other, count, &mut body),
         }
     }
 
@@ -269,7 +269,7 @@ impl<'c> Compiler<'c> {
             name: name.to_string(),
             sql_type,
             is_constant: true,
-            is_not_null: false,
+            nulls: Nulls::Taken,
             number: self.variables,
             place: RefCell::new(place),
         })

@@ -6,6 +6,7 @@
 use crate::bind::tree as build;
 use crate::bind::{Bound, Variables};
 use fabius_sql_meaning::sql_type::SqlType;
+use fabius_sql_syntax::plpgsql::tree::Nulls;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -40,8 +41,8 @@ pub struct Variable {
     pub sql_type: SqlType,
     /// `CONSTANT`.
     pub is_constant: bool,
-    /// `NOT NULL`.
-    pub is_not_null: bool,
+    /// Whether it may be null.
+    pub nulls: Nulls,
     /// The variable's number in the function, in the order of the text.
     pub number: usize,
     /// Where it is now.
