@@ -99,6 +99,30 @@ class Calls(unittest.TestCase):
         self.assertEqual(self.db.run(function, 3, n=10), 90)
         self.assertEqual(self.db.run(self.take, 3, 10), 80)
 
+    def test_statements_without_a_name_for_the_database(self):
+        def take(item: int, n: int) -> int:
+            left = fabius.execute_sql("select qty from stock where item = %s", (item,)).scalar()
+            fabius.require(left >= n, f"only {left} left")
+            fabius.execute_sql("update stock set qty = qty - %s where item = %s", (n, item))
+            return left - n
+
+        other = fabius.open()
+        self.addCleanup(other.close)
+        other.script("create table stock (item int primary key, qty int not null); insert into stock values (3, 100)")
+        for number, side in enumerate(("database", "client", "futures"), 1):
+            function = self.db.transaction(side=side)(take)
+            self.assertEqual(function(3, 1), 100 - number)
+        with self.db.transaction():
+            self.assertEqual(take(3, 1), 96)
+            with other.transaction():
+                self.assertEqual(take(3, 1), 99)
+                self.assertEqual(self.db.transaction(side="client")(take)(3, 1), 95)
+                self.assertEqual(take(3, 1), 98)
+            self.assertEqual(take(3, 1), 94)
+        with self.assertRaises(fabius.ProgrammingError) as raised:
+            take(3, 1)
+        self.assertIn("db.run(function)", str(raised.exception))
+
     def test_awaited(self):
         async def calls():
             done = await asyncio.gather(*(self.take.acall(3, 1) for _ in range(20)))

@@ -1,4 +1,4 @@
-"""What a call leaves in the client's process: files that it wrote, and tracebacks."""
+"""What a call leaves in the client's process: files that it wrote, globals, and tracebacks."""
 
 import os
 import tempfile
@@ -66,6 +66,108 @@ class Files(unittest.TestCase):
             with self.subTest(body=body), self.assertRaises(CompilationError) as raised:
                 self.db.transaction(defined(f"def f(a: int) -> None:\n    {body}\n", self.db))
             self.assertIn(said, str(raised.exception))
+
+
+COMMON = """
+count, word = 0, "w"
+
+def add(n: int) -> int:
+    global count, word
+    count += n
+    word += str(n)
+    return count * 10
+
+def double() -> None:
+    global count
+    count *= 2
+
+def seen() -> int:
+    return count
+
+def f(a: int) -> str:
+    db.stock[3].qty -= 1
+    s = count + add(a) * count
+    double()
+    xs = [add(i) for i in range(3)]
+    if add(1) > 0:
+        s += seen()
+    return f"{s} {sum(xs)} {count} {word}"
+"""
+
+
+class Globals(unittest.TestCase):
+    """Globals that functions assign which are called."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.db = fabius.open(folder.name, durability="none")
+        self.addCleanup(self.db.close)
+        self.db.script(SCHEMA + ROWS)
+
+    def test_all_ways_agree(self):
+        plain = defined(COMMON, self.db)
+        names = plain.__globals__
+        with self.db.transaction():
+            expected = plain(3), names["count"], names["word"]
+        self.assertEqual(expected[1:], (10, "w30121"))
+        for side in ("database", "client", "futures"):
+            names.update(count=0, word="w")
+            function = self.db.transaction(side=side)(plain)
+            self.assertEqual((function(3), names["count"], names["word"]), expected, side)
+        names.update(count=0, word="w")
+        program = self.db.transaction(plain)
+        program(3)
+        with self.db.replay(self.db.last_seq()) as replay:
+            names.update(count=77)
+            self.assertEqual((replay.run(), names["count"]), (expected[0], 77))
+
+    def test_of_another_module(self):
+        more = defined(
+            "total = 1\n\ndef f(n: int) -> int:\n    global total\n    total += n\n    return total\n", self.db
+        )
+        source = "def f(total: int) -> int:\n    more(total)\n    return more(1) + total\n"
+        plain = defined(source, self.db)
+        plain.__globals__["more"] = more
+        self.assertEqual(self.db.transaction(plain)(5), 12)
+        self.assertEqual(more.__globals__["total"], 7)
+        self.assertNotIn("total", plain.__globals__)
+
+    def test_what_is_refused(self):
+        source = (
+            COMMON
+            + "def g(a: int) -> int:\n    try:\n        return add(a)\n    except ValueError:\n        return 0\n"
+        )
+        with self.assertRaises(CompilationError) as raised:
+            self.db.transaction(defined(source, self.db, "g"))
+        self.assertIn("a call within try of a function that assigns globals", str(raised.exception))
+
+        def around():
+            count = 0
+
+            def inner(n: int) -> None:
+                nonlocal count
+                count += n
+
+            return inner
+
+        inner = around()
+
+        def outer(n: int) -> None:
+            inner(n)
+
+        with self.assertRaises(CompilationError) as raised:
+            self.db.transaction(outer)
+        self.assertIn("assigns count, which is of another function", str(raised.exception))
+
+    def test_none(self):
+        source = "last = 1\n\ndef g(n: int | None) -> None:\n    global last\n    last = n\n\n"
+        source += "def f(n: int | None) -> int:\n    g(n)\n    return last\n"
+        function = self.db.transaction(defined(source, self.db))
+        self.assertEqual(function(3), 3)
+        with self.assertRaises(TypeError) as raised:
+            function(None)
+        self.assertEqual(str(raised.exception), "global last is None")
 
 
 class Tracebacks(unittest.TestCase):

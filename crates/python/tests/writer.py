@@ -44,6 +44,19 @@ def k(given: list[int], least: int) -> list[int]:
     return [x for x in given if x >= least]
 
 
+def c(n: int) -> int:
+    global total, word
+    if n % 3 == 1:
+        word = f'{word}{n}'[:9]
+    total = (total * 3 + n) % 1000
+    return total - n
+
+
+def z() -> None:
+    global total
+    total += len(word) + c(total)
+
+
 """
 
 PARAMETERS = (
@@ -98,6 +111,7 @@ class Writer(Expressions):
                 "None",
             ]
         )
+        self.attempts = 0
         body = self.block(1, self.chance.randint(2, 6))
         begin = "    global total, word\n    row = db.stock[a]\n    plain = db.plain[1]\n"
         return f"{HEAD}def f({PARAMETERS}) -> {self.kind}:\n{begin}{body}    return {self.result()}\n"
@@ -174,7 +188,7 @@ class Writer(Expressions):
     def statement(self, depth, indent):
         kinds = "int text augment row note require list list dict set change change swap print sql call known".split()
         kinds += "plain plain decimal float price globals log insert upsert delete merge".split()
-        kinds += "truth again grow maybe both called line divided parted shift pair".split()
+        kinds += "truth again grow maybe both called line divided parted shift pair common".split()
         if depth < 4:
             kinds += "if if for each while rows items get raised try attempt match lines found walrus return".split()
         return getattr(self, f"write_{self.chance.choice(kinds)}")(depth, indent)
@@ -269,6 +283,18 @@ class Writer(Expressions):
         chance = self.chance
         lines = [f"total {chance.choice(['=', '+=', '-='])} {self.int(1)} % 1000", f"word = {self.text(1)}[:9]"]
         return f"{indent}{chance.choice(lines)}\n"
+
+    def write_common(self, depth, indent):
+        """A call of what assigns globals."""
+        if self.attempts:
+            return self.write_globals(depth, indent)
+        name, lines = (
+            self.fresh("i"),
+            [f"c({self.int(1)})", f"total + c({self.int(0)}) * total", "len(word) - c(total)"],
+        )
+        self.ints.append(name)
+        begin = f"{indent}z()\n" if self.chance.random() < 0.3 else ""
+        return f"{begin}{indent}{name} = {self.chance.choice(lines)}\n"
 
     def write_walrus(self, depth, indent):
         name, value = self.fresh("i"), self.int(1)
@@ -427,7 +453,9 @@ class Writer(Expressions):
     def write_attempt(self, depth, indent):
         """Statements that may raise something, which is caught in part."""
         chance = self.chance
+        self.attempts += 1
         lines = f"{indent}try:\n{self.block(depth + 1, chance.randint(1, 3))}"
+        self.attempts -= 1
         kinds = "ValueError KeyError IndexError LookupError AssertionError fabius.Aborted ZeroDivisionError".split()
         for kind in chance.sample(kinds, chance.randint(1, 3)):
             other = chance.choice(["ValueError", "fabius.RowNotFound", "RuntimeError"])

@@ -37,7 +37,7 @@ from .errors import (
 from .futures import Unread
 from .keys import AlreadyCommitted, idempotent
 from .tables import RowNotFound
-from .transactions import Side
+from .transactions import Side, execute_sql
 from .values import Json
 
 #: Where functions that are transactions run, if they do not say it: ``"client"`` is the client's process, step by step,
@@ -53,6 +53,7 @@ __all__ = [
     "Result",
     "Json",
     "Unread",
+    "execute_sql",
     "require",
     "Aborted",
     "AlreadyCommitted",

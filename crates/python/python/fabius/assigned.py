@@ -9,14 +9,16 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Globals"]
+from .compilation.captures import names_outside
+
+__all__ = ["Globals", "globals_assigned"]
 
 
 class Globals:
     """The globals that a function, and those that it calls, assign; with the values that they have now."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self._values = [(names, name, names[name]) for names, name in _assigned(function) if name in names]
+        self._values = [(names, name, names[name]) for names, name in globals_assigned(function) if name in names]
 
     def restore(self) -> None:
         """Gives them these values."""
@@ -24,8 +26,8 @@ class Globals:
             names[name] = value
 
 
-def _assigned(function: Callable[..., Any]) -> list[tuple[dict[str, Any], str]]:
-    """Names that are assigned, with the module's names that they are among."""
+def globals_assigned(function: Callable[..., Any]) -> list[tuple[dict[str, Any], str]]:
+    """Names that a function assigns, and those that it calls, with the module's names that they are among."""
     assigned: list[tuple[dict[str, Any], str]] = []
     seen: set[types.CodeType] = set()
     waiting = [inspect.unwrap(function)]
@@ -34,9 +36,13 @@ def _assigned(function: Callable[..., Any]) -> list[tuple[dict[str, Any], str]]:
         if not isinstance(one, types.FunctionType) or one.__code__ in seen:
             continue
         seen.add(one.__code__)
-        names = one.__globals__
-        assigned.extend((names, name) for name in _stored(one.__code__))
-        waiting.extend(inspect.unwrap(names[name]) for name in one.__code__.co_names if callable(names.get(name)))
+        code = one.__code__
+        assigned.extend((one.__globals__, name) for name in _stored(code))
+        outside = names_outside(one)
+        used = [outside.get(name) for name in (*code.co_names, *code.co_freevars)]
+        modules = [vars(module) for module in used if isinstance(module, types.ModuleType)]
+        used.extend(names.get(name) for names in modules for name in code.co_names)
+        waiting.extend(inspect.unwrap(called) for called in used if callable(called))
     return assigned
 
 

@@ -86,7 +86,7 @@ class Replay:
     def _again(self, call: Callable[..., Any]) -> Any:
         program = self.function.program()
         count = len(program.kinds)
-        made = _made_again(program, self._values[count:])
+        made = _made_again(program, self._values[count:], {})
         with self._before._session() as connection:
             connection.execute("begin")
             try:
@@ -162,19 +162,22 @@ class Replay:
 #: The name of what has all that a function took from outside.
 _TAKEN = "what was taken"
 
+#: Stands for a global that is assigned, whose value is that of all functions.
+_IN_COMMON = object()
+
 
 class _AsTaken(ast.NodeTransformer):
     """Puts in a function what it took from outside in the places where it did; all else stays as it is written."""
 
-    def __init__(self, taken: Mapping[int, str]) -> None:
-        self._taken = taken
+    def __init__(self, taken: Mapping[int, str], owner: str) -> None:
+        self._taken, self._owner = taken, owner
 
     def visit(self, node: ast.AST) -> Any:
         name = self._taken.get(getattr(node, "number", -1))
         if name is None:
             return super().visit(node)
         # Patterns of `match` may have attributes, but no names.
-        return at(ast.Attribute(at(ast.Name(_TAKEN, ast.Load()), node), name, ast.Load()), node)
+        return at(ast.Attribute(at(ast.Name(self._owner, ast.Load()), node), name, ast.Load()), node)
 
     def visit_Nonlocal(self, node: ast.Nonlocal) -> ast.stmt:
         # What comes from around the function is around it here, too.
@@ -192,26 +195,40 @@ def _arguments(program: Compiled, values: Sequence[Any]) -> tuple[list[Any], dic
     return arguments, named
 
 
-def _made_again(program: Compiled, captured: Sequence[Any]) -> Callable[..., Any]:
-    """A function at its place in its file, with what it captured."""
+def _made_again(
+    program: Compiled, captured: Sequence[Any], modules: dict[int, dict[str, Any]], *, is_called: bool = False
+) -> Callable[..., Any]:
+    """A function at its place in its file, with what it captured; functions of one module have their globals in
+    common."""
     function = program.function
     source = source_of(function)
-    tree: Any = _AsTaken(program.taken).visit(source.tree)
+    taken = f"{_TAKEN} by {program.name}"
+    values = {capture.name: value for capture, value in zip(program.captures, captured) if value is not _IN_COMMON}
+    known = {number: name for number, name in program.taken.items() if name in {*values, *program.calls, OPENED}}
+    tree: Any = _AsTaken(known, taken).visit(source.tree)
     tree.decorator_list = []
     # Defaults were computed when the function was defined.
     tree.args.defaults = [ast.Constant(None) for _ in tree.args.defaults]
     tree.args.kw_defaults = [None if one is None else ast.Constant(None) for one in tree.args.kw_defaults]
     ast.increment_lineno(tree, source.line - 1)
     names = names_outside(function)
-    values = {capture.name: value for capture, value in zip(program.captures, captured)}
-    names.update(values)
+    if not function.__closure__:
+        names = modules.setdefault(id(function.__globals__), names)
     called = {
-        name: _made_again(callee, [values[capture] for capture in captures])
+        name: _made_again(
+            callee, [values.get(str(capture), _IN_COMMON) for capture in captures], modules, is_called=True
+        )
         for name, (callee, captures) in program.calls.items()
     }
+    for name, one in program.assigned.items():
+        # Who calls it has given globals what they were.
+        if not is_called:
+            module = inspect.unwrap(one.function).__globals__
+            at_hand = modules.setdefault(id(module), dict(module)) if one.is_global else names
+            at_hand[one.name] = values[name]
     # Nothing is kept of what comes to be in files.
     opened = {OPENED: lambda path, *_, **__: io.StringIO()}
-    names[_TAKEN] = types.SimpleNamespace(**values, **called, **opened)
+    names[taken] = types.SimpleNamespace(**values, **called, **opened)
     exec(compile(ast.fix_missing_locations(ast.Module([tree], [])), source.file, "exec"), names)
     made: Any = names[function.__name__]
     made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__

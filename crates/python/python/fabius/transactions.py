@@ -34,7 +34,17 @@ from .tables import Shape, Table, quoted
 if TYPE_CHECKING:
     from .database import Database, Result
 
-__all__ = ["Aborted", "OutsideTransaction", "Run", "Side", "Transaction", "current", "require", "running"]
+__all__ = [
+    "Aborted",
+    "OutsideTransaction",
+    "Run",
+    "Side",
+    "Transaction",
+    "current",
+    "execute_sql",
+    "require",
+    "running",
+]
 
 #: Where a function runs.
 Side = Literal["database", "client", "futures"]
@@ -117,21 +127,50 @@ class Run:
 
 def current(database: Database) -> Run | None:
     """The transaction that this thread is in, of that database."""
-    return getattr(_here, "runs", {}).get(id(database))
+    return _runs().get(id(database))
+
+
+def execute_sql(text: str, parameters: Parameters | None = None) -> Result:
+    """Runs a statement in the transaction that this thread is in, whichever database's: functions that have no name
+    for their database are written with it (Calvin, figure 3). Parameters are those of :meth:`Database.execute`.
+
+    >>> import fabius
+    >>> db = fabius.open()
+    >>> db.script("create table users (id text primary key, balance int not null)")
+    >>> db.script("insert into users values ('ann', 30), ('bob', 0)")
+    >>> def transfer(source: str, target: str, amount: int) -> None:
+    ...     balance = fabius.execute_sql("select balance from users where id = %s", (source,)).scalar()
+    ...     fabius.require(balance >= amount, f"{source} has only {balance}")
+    ...     fabius.execute_sql("update users set balance = balance - %s where id = %s", (amount, source))
+    ...     fabius.execute_sql("update users set balance = balance + %s where id = %s", (amount, target))
+    >>> db.run(transfer, "ann", "bob", 20)
+    >>> db.run(transfer, "ann", "bob", 20)
+    Traceback (most recent call last):
+        ...
+    fabius.aborts.Aborted: ann has only 10
+    >>> db.close()
+    """
+    runs = list(_runs().values())
+    if not runs:
+        raise OutsideTransaction("execute_sql is for what runs as a transaction: use db.run(function), or db.execute")
+    return runs[-1].execute(text, parameters)
+
+
+def _runs() -> dict[int, Run]:
+    """The transactions that this thread is in, the innermost last, by the identities of their databases."""
+    runs: dict[int, Run] = getattr(_here, "runs", {})
+    return runs
 
 
 @contextmanager
 def entered(database: Database, run: Run) -> Iterator[None]:
     """Within it this thread is in a transaction of a database."""
-    runs = _here.__dict__.setdefault("runs", {})
-    around = runs.get(id(database))
-    runs[id(database)] = run
+    around = _runs()
+    _here.runs = {**{of: other for of, other in around.items() if of != id(database)}, id(database): run}
     try:
         yield
     finally:
-        del runs[id(database)]
-        if around is not None:
-            runs[id(database)] = around
+        _here.runs = around
 
 
 @contextmanager
@@ -274,7 +313,7 @@ class Transaction(Generic[P, R]):
         if run is not None:
             keys.refuse_part()
             # What a function calls is as if it were written there; of other transactions it is a part, undone alone.
-            with nullcontext() if run.is_function else run.part():
+            with nullcontext() if run.is_function else run.part(), entered(self._database, run):
                 return self._run(run, over_futures, args, kwargs)
         self._database.note_apart()
         begin = Globals(self._function)

@@ -38,6 +38,7 @@ impl Lowering<'_> {
         let caught_of = |what: &str| format!("{label} {what}");
         let caught = ["message", "class", "detail"].map(caught_of);
         self.variables.extend(caught.iter().map(|name| (name.clone(), Class::Text)));
+        self.nullable.extend(caught.iter().cloned());
         let mut catches = Vec::new();
         let [message, class, detail] = &caught;
         for (number, handler) in tried.handlers.iter().enumerate() {

@@ -12,8 +12,8 @@ use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_planning::heed;
 use fabius_sql_syntax::part;
 use fabius_sql_syntax::plpgsql::tree::{
-    Block, Declaration, DeclarationKind, Level, Loop, LoopKind, Statement as Done, StatementKind as Kind,
-    TypeReference,
+    Block, Declaration, DeclarationKind, Level, Loop, LoopKind, Nulls, Statement as Done,
+    StatementKind as Kind, TypeReference,
 };
 use fabius_sql_syntax::python::tree::{
     Constant, Expression, ExpressionKind, Function, Statement, StatementKind,
@@ -33,7 +33,7 @@ pub fn lower(
     parameters: &[FunctionParameter],
     returns: &Returns,
 ) -> Result<Block> {
-    let returns = match returns {
+    let given = match returns {
         Returns::Scalar(returns) => std::slice::from_ref(returns).to_vec(),
         Returns::Record(columns) => columns.iter().map(|(_, sql_type)| sql_type.clone()).collect(),
         Returns::Table(_) => {
@@ -41,6 +41,9 @@ pub fn lower(
             return Err(Error::new(SqlState::NOT_SUPPORTED, message));
         }
     };
+    // Globals come behind what it returns.
+    let (returns, given_back) = given.split_at(given.len().saturating_sub(function.given_back.len()));
+    let returns = if returns.is_empty() { &[SqlType::Void] } else { returns };
     let mut nullable: BTreeSet<String> = function.optional.iter().cloned().collect();
     let (mut classes, mut is_last, mut wanted) = (BTreeMap::new(), false, BTreeMap::new());
     loop {
@@ -49,7 +52,8 @@ pub fn lower(
             source,
             function,
             catalog,
-            returns: &returns,
+            returns,
+            given_back,
             variables: BTreeMap::new(),
             rows: BTreeMap::new(),
             results: BTreeMap::new(),
@@ -98,32 +102,33 @@ pub fn lower(
 }
 
 fn declarations(lowering: &Lowering<'_>, given: &BTreeSet<String>, span: Span) -> Result<Vec<Declaration>> {
+    let nulls = |may_be_null: bool| if may_be_null { Nulls::Taken } else { Nulls::NeverRead };
     let own = lowering.variables.iter().filter(|(name, _)| !given.contains(*name));
-    let mut all: Vec<(String, SqlType)> =
-        own.map(|(name, class)| (variable(name), class.sql_type())).collect();
+    let mut all: Vec<(String, SqlType, Nulls)> = own
+        .map(|(name, class)| (variable(name), class.sql_type(), nulls(lowering.nullable.contains(name))))
+        .collect();
     for (name, row) in &lowering.rows {
         for (at, column) in row.key().iter().enumerate() {
-            all.push((key_variable(name, at), row.key_type(column)));
+            all.push((key_variable(name, at), row.key_type(column), Nulls::Taken));
         }
-        all.extend(row.wanted.iter().map(|column| (column_variable(name, column), row.sql_type(column))));
+        for column in &row.wanted {
+            let is_nullable = row.table.column(column).is_none_or(|column| column.nullable);
+            all.push((column_variable(name, column), row.sql_type(column), nulls(is_nullable)));
+        }
         if row.is_optional {
-            all.push((found_variable(name), SqlType::Boolean));
+            all.push((found_variable(name), SqlType::Boolean, Nulls::NeverRead));
         }
     }
     for (name, fields) in &lowering.results {
-        all.extend(fields.iter().map(|field| (column_variable(name, &field.column), field.held.clone())));
+        for field in fields {
+            all.push((column_variable(name, &field.column), field.held.clone(), nulls(field.may_be_null)));
+        }
     }
-    let declaration = |(text, sql_type): (String, SqlType)| {
+    let declaration = |(text, sql_type, nulls): (String, SqlType, Nulls)| {
         let data_type = Tokens::of(&sql_type.written())?.read(|parser| parser.parse_data_type())?;
-        Ok(Declaration {
-            name: Name { text, span },
-            kind: DeclarationKind::Variable {
-                is_constant: false,
-                ty: TypeReference::Named(data_type),
-                is_not_null: false,
-                default: None,
-            },
-        })
+        let ty = TypeReference::Named(data_type);
+        let kind = DeclarationKind::Variable { is_constant: false, ty, nulls, default: None };
+        Ok(Declaration { name: Name { text, span }, kind })
     };
     all.into_iter().map(declaration).collect()
 }
@@ -327,10 +332,9 @@ impl Lowering<'_> {
             (Some(value), [wanted, ..]) => Some(self.returned(value, 0, wanted)?),
             (Some(_), []) => Some(null()),
         };
-        self.give_back(span, done)?;
-        let value = value.map(|value| self.written(value, span));
-        done.push(Done { kind: Kind::Return(value), span });
-        Ok(())
+        let is_void = self.returns == [SqlType::Void];
+        let own = value.into_iter().filter(|_| !is_void || self.given_back.is_empty());
+        self.give(own.collect(), span, done)
     }
 
     /// `return a, b`
@@ -340,14 +344,28 @@ impl Lowering<'_> {
             let what = format!("a result of {} values", values.len());
             return self.refused(span, &what, "annotate it: -> tuple[int, str]");
         }
-        for (at, (value, wanted)) in values.iter().zip(returns).enumerate() {
-            let place = value.span;
-            let value = self.returned(value, at, wanted)?;
-            let target = self.path(format!("value {}", at + 1), place);
-            done.push(Done { kind: Kind::Assign { target, value: self.written(value, place) }, span });
+        let values = values.iter().zip(returns).enumerate();
+        let own =
+            values.map(|(at, (value, wanted))| self.returned(value, at, wanted)).collect::<Result<_>>()?;
+        self.give(own, span, done)
+    }
+
+    /// Ends the function with these values, and globals that it gives back behind them.
+    fn give(&mut self, mut values: Vec<Expr>, span: Span, done: &mut Vec<Done>) -> Result<()> {
+        for (name, sql_type) in self.function.given_back.iter().zip(self.given_back) {
+            let value = self.name(name, span)?;
+            values.push(cast(value.tree, sql_type)?);
         }
-        self.give_back(span, done)?;
-        done.push(Done { kind: Kind::Return(None), span });
+        let value = if values.len() > 1 {
+            for (at, value) in values.into_iter().enumerate() {
+                let target = self.path(format!("value {}", at + 1), span);
+                done.push(Done { kind: Kind::Assign { target, value: self.written(value, span) }, span });
+            }
+            None
+        } else {
+            values.pop().map(|value| self.written(value, span))
+        };
+        done.push(Done { kind: Kind::Return(value), span });
         Ok(())
     }
 

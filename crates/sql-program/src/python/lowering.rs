@@ -81,6 +81,8 @@ pub struct Lowering<'f> {
     pub catalog: &'f Catalog,
     /// What it gives: `void`, a value, or several.
     pub returns: &'f [SqlType],
+    /// The types of globals that it gives behind that.
+    pub given_back: &'f [SqlType],
     pub variables: BTreeMap<String, Class>,
     pub rows: BTreeMap<String, Row>,
     /// Names that are what a statement of SQL gives.

@@ -2,16 +2,14 @@
 
 use super::class::Class;
 use super::lowering::Lowering;
-use super::value::{self, Value, cast, text};
+use super::value::text;
 use fabius_program::syntax::diagnostic::Span;
-use fabius_sql_meaning::sql_type::SqlType;
-use fabius_sql_syntax::part;
 use fabius_sql_syntax::plpgsql::tree::{
-    Expression as Written, Level, Raise, RaiseOption, Statement as Done, StatementKind as Kind,
+    Expression as Written, Level, Raise, RaiseOption, StatementKind as Kind,
 };
 use fabius_sql_syntax::python::tree::Expression;
 use fabius_value::Result;
-use sqlparser::ast::{self, Expr};
+use sqlparser::ast::Expr;
 
 /// The SQLSTATE of an exception that a function raises; the detail has its class.
 pub const RAISED: &str = "PY000";
@@ -24,9 +22,6 @@ pub const ROW_NOT_FOUND: &str = "fabius.RowNotFound";
 
 /// What stands before the class of an exception without a text.
 const BARE: &str = "bare ";
-
-/// The SQLSTATE of a global's new value.
-const ASSIGNED: &str = "PY002";
 
 impl Lowering<'_> {
     /// A text for the caller.
@@ -94,30 +89,5 @@ impl Lowering<'_> {
             options,
             class,
         })
-    }
-
-    /// Tells callers what names have become that they get back.
-    pub(super) fn give_back(&mut self, span: Span, done: &mut Vec<Done>) -> Result<()> {
-        for name in self.function.given_back.clone() {
-            let value = self.name(&name, span)?;
-            let is_nullable = value.is_nullable;
-            let shown = self.given(value)?;
-            let begin = text(&format!("{name}="));
-            let all = part::binary(begin, ast::BinaryOperator::StringConcat, value::nested(shown));
-            let all = match is_nullable {
-                true => value::function("coalesce", vec![all, text(&name)]),
-                false => all,
-            };
-            done.push(Done { kind: self.notice(ASSIGNED, all, span), span });
-        }
-        Ok(())
-    }
-
-    /// A value as a text that Python reads.
-    fn given(&self, value: Value) -> Result<Expr> {
-        match value.class {
-            Class::Decimal => cast(value.tree, &SqlType::Text),
-            _ => self.shown(Value { is_nullable: false, ..value }),
-        }
     }
 }

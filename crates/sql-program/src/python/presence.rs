@@ -157,6 +157,7 @@ impl Lowering<'_> {
                     self.forget_columns(name);
                     self.present.remove(name);
                 }
+                StatementKind::Receive(names, _) => self.present.retain(|path| !names.contains(path)),
                 _ => {}
             }
             statement.kind.branches().into_iter().for_each(|branch| self.forget_values(branch));

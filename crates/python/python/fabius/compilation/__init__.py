@@ -99,9 +99,10 @@ def _compiled(function: Callable[..., Any], database: Database) -> Compiled:
         _under_way.pop()
     names = [f'"py {name}" {kind.sql}' for name, kind in zip(program.signature.parameters, program.kinds)]
     names += [f'"py {capture.name}" {TYPES[capture.kind]}' for capture in program.captures]
-    gives = f" returns {program.returns[0].sql if program.returns else 'void'}"
-    if program.is_tuple:
-        names += [f'out "value {number + 1}" {kind.sql}' for number, kind in enumerate(program.returns)]
+    given = program.given
+    gives = f" returns {given[0].sql if given else 'void'}"
+    if len(given) > 1:
+        names += [f'out "value {number + 1}" {kind.sql}' for number, kind in enumerate(given)]
         gives = ""
     said = f"({', '.join(names)}){gives} language python as {_literal(text)}"
     program.name = f"py {function.__name__} {hashlib.sha256(said.encode(errors='surrogatepass')).hexdigest()[:16]}"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
 import decimal
+import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +16,7 @@ from .captures import Capture, Captures, names_outside
 from .kernel import json_of
 from .moments import is_in_utc
 from .names import OWN, Shapes, copied
-from .program import Compiled
+from .program import Assigned, Compiled
 from .records import records_of
 from .refusal import Refused
 from .statements import Desugaring
@@ -65,8 +67,16 @@ class Body:
         known = {"the database": self._database, "the package": fabius}
         lists = {name for name, kind in zip(program.signature.parameters, program.kinds) if kind.is_list}
         assigned_first = {name for name in lists & stored if _is_first_assigned(tree.body, name)}
-        captures = Captures(self._function, own, set(program.assigned), self._program_of, known)
+        captures = Captures(self._function, own, program.assigned, self._program_of, known)
+        as_read = copy.deepcopy(tree.body)
         statements = captures.block(tree.body)
+        if captures.missing:
+            # It is read again with what it has learned of the functions that are called.
+            self._give_back_of_called(captures.missing.values())
+            tree.body = as_read
+            own, stored = own_names(tree, program)
+            captures = Captures(self._function, own, program.assigned, self._program_of, known)
+            statements = captures.block(tree.body)
         program.captures = [*program.captures, *captures.found.values()]
         program.raises = captures.raises
         program.calls, program.taken = captures.calls, captures.taken
@@ -121,8 +131,26 @@ class Body:
             if kind not in (bool, int, str, decimal.Decimal):
                 what = f"global {name}, which is no bool, int, str or Decimal now"
                 raise Refused(place, what, "give it a value before the function is defined")
-            self._program.assigned[name] = kind
-            self._program.captures.append(Capture(name, name, kind, self._function))
+            self._give_back(name, Assigned(kind, name, self._function))
+
+    def _give_back(self, own: str, one: Assigned) -> None:
+        """A global that is assigned is a variable of its own."""
+        self._program.assigned[own] = one
+        self._program.captures.append(Capture(own, one.name, one.kind, one.function))
+
+    def _give_back_of_called(self, others: Iterable[Assigned]) -> None:
+        """Globals that called functions assign are as if they were assigned here."""
+        _, stored = own_names(self._tree, self._program)
+        own = inspect.unwrap(self._function)
+        for one in others:
+            if not one.is_global:
+                what = f"a call of a function that assigns {one.name}, which is of another function"
+                raise Refused(self._tree, what, "return what it assigns")
+            module = inspect.unwrap(one.function).__globals__
+            is_here = module is own.__globals__ and one.name not in stored | {*self._program.signature.parameters}
+            # No name of the function's own is called so.
+            name = one.name if is_here else f"{one.name}@{module.get('__name__')}"
+            self._give_back(name, one)
 
     def _program_of(self, called: Any) -> Compiled:
         """The program of a function that is called."""
@@ -134,8 +162,6 @@ class Body:
             program = called.program()
         else:
             program = self._database._transaction(called).program()
-        if program.assigned:
-            raise Refused(self._tree, "a call of a function that assigns globals", "return what it assigns")
         return program
 
 

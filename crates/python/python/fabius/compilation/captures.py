@@ -32,7 +32,7 @@ from .names import at
 from .records import is_record, made
 from .refusal import Refused
 
-__all__ = ["Capture", "Captures", "OPENED", "SCALARS", "names_outside"]
+__all__ = ["Capture", "Captures", "OPENED", "SCALARS", "names_outside", "place_of"]
 
 #: Classes whose values can be columns'.
 SCALARS: tuple[type, ...] = (
@@ -100,6 +100,11 @@ class Capture:
         return Capture(name, self.text, self.kind, self._function)
 
     @property
+    def place(self) -> tuple[int, str]:
+        """The global that it is, if it is one."""
+        return place_of(self._function, self.text)
+
+    @property
     def names(self) -> set[str]:
         """Names that it is made of."""
         return set(self._code.co_names)
@@ -132,6 +137,14 @@ def names_outside(function: Callable[..., Any]) -> dict[str, Any]:
     return seen
 
 
+def place_of(function: Callable[..., Any], name: str) -> tuple[int, str]:
+    """What is the same for all functions whose global, or name around them, is the same."""
+    function = inspect.unwrap(function)
+    around = function.__code__.co_freevars
+    cells = function.__closure__ or ()
+    return id(cells[around.index(name)] if name in around else function.__globals__), name
+
+
 class Captures(ast.NodeTransformer):
     """Replaces what comes from outside by parameters, calls of functions by calls of programs, and printing by what
     callers are told."""
@@ -140,14 +153,17 @@ class Captures(ast.NodeTransformer):
         self,
         function: Callable[..., Any],
         own: set[str],
-        assigned: set[str],
+        assigned: Mapping[str, Any],
         program_of: Callable[[Any], Any],
         known: Mapping[str, Any],
     ) -> None:
         self._function = function
         self._outside = names_outside(function)
         self._own = own
-        self._assigned = assigned
+        #: Globals that are assigned: the variables that they are here.
+        self._assigned = {one.place: name for name, one in assigned.items()}
+        #: Globals that functions assign that are called, if they are not known to be assigned here.
+        self.missing: dict[tuple[int, str], Any] = {}
         self._program_of = program_of
         self._known = known
         self._loops = 0
@@ -161,7 +177,7 @@ class Captures(ast.NodeTransformer):
         #: captures, of `calls`, and of what opens files.
         self.taken: dict[int, str] = {}
         #: Calls of programs: which, and the names of what they captured.
-        self.calls: dict[str, tuple[Any, list[str]]] = {}
+        self.calls: dict[str, tuple[Any, list[str | None]]] = {}
 
     def _meant(self, node: ast.expr, beyond: bool = False) -> tuple[bool, Any]:
         """What a chain of names means outside of the function, if it means something there; ``beyond`` the database
@@ -254,6 +270,9 @@ class Captures(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         if isinstance(node.ctx, ast.Load):
             found, value = self._meant(node)
+            module = self._meant(node.value)[1] if found else None
+            if isinstance(module, types.ModuleType) and (id(vars(module)), node.attr) in self._assigned:
+                return at(ast.Name(self._assigned[id(vars(module)), node.attr], ast.Load()), node)
             if found and type(value) in SCALARS:
                 return self._captured(node, type(value))
             if found and isinstance(value, enum.Enum):
@@ -420,6 +439,9 @@ class Captures(ast.NodeTransformer):
         if isinstance(node.func, ast.Attribute) and node.func.attr == "sql" and self._ours(node.func.value) is not None:
             if len(node.args) == 1 and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str):
                 node = self._with_variables(node)
+        if _is_execute_sql(self._meant(node.func, beyond=True)[1]):
+            database = at(ast.Name("the database", ast.Load()), node.func)
+            node.func = at(ast.Attribute(database, "execute", ast.Load()), node.func)
         found, called = self._meant(node.func)
         if isinstance(node.func, ast.Attribute) and isinstance(getattr(called, "__self__", None), SCALARS):
             # A method of a value is none of what is outside, wherever the value comes from.
@@ -579,12 +601,18 @@ class Captures(ast.NodeTransformer):
                 arguments[name] = at(ast.Constant(default), node)
                 written.append(arguments[name])
         ordered = [arguments[name] for name in program.signature.parameters]
-        captured_as = []
+        captured_as: list[str | None] = []
         for capture in program.captures:
             if "#" in capture.name and self._loops:
                 instead = "give it the value as an argument"
                 raise Refused(node, f"a call in a loop of what captures {capture.text}", instead)
-            if capture.names & self._assigned:
+            shared = self._shared(program, capture)
+            if shared is not None:
+                captured_as.append(None)
+                ordered.append(at(ast.Name(shared, ast.Load()), node))
+                written.append(ordered[-1])
+                continue
+            if capture.names & {name for _, name in self._assigned}:
                 instead = "pass its value as an argument"
                 raise Refused(node, f"a call of what reads {capture.text}, which is assigned here", instead)
             self._fresh += 1
@@ -609,14 +637,26 @@ class Captures(ast.NodeTransformer):
                 optional=optional,
                 spans=[place for place, kind in enumerate(kinds) if kind.of is datetime.timedelta],
                 gives=len(gives),
-                may_be_none=[place for place, kind in enumerate(gives) if kind.is_optional],
+                may_be_none=[
+                    *(place for place, kind in enumerate(gives) if kind.is_optional),
+                    *range(len(gives), len(gives) + len(program.assigned)),
+                ],
                 gives_lists=[place for place, kind in enumerate(gives) if kind.is_list],
                 gives_spans=[place for place, kind in enumerate(gives) if kind.of is datetime.timedelta],
             ),
             node,
         )
         called.record = program.record
+        called.back = [self._assigned.get(program.assigned[name].place, name) for name in sorted(program.assigned)]
         return called
+
+    def _shared(self, program: Any, capture: Capture) -> str | None:
+        """The variable that has what a called function captures, if that is a global that is assigned."""
+        place = capture.place
+        if capture.name in program.assigned and place not in self._assigned:
+            self.missing[place] = program.assigned[capture.name]
+            return capture.name
+        return self._assigned.get(place)
 
     def _printed(self, call: ast.Call) -> ast.stmt:
         """What is printed, as one text."""
@@ -693,3 +733,9 @@ def _is_function(called: Any) -> bool:
     from ..transactions import Transaction
 
     return isinstance(called, (types.FunctionType, Transaction))
+
+
+def _is_execute_sql(called: Any) -> bool:
+    from ..transactions import execute_sql
+
+    return called is execute_sql

@@ -426,6 +426,9 @@ class Expressions(Texts):
             if self.catches(DIVISION):
                 what = "a call within try with except ZeroDivisionError"
                 raise Refused(node, what, "test what it divides by, and raise another exception")
+        if node.back and self.catching:
+            what = "a call within try of a function that assigns globals"
+            raise Refused(node, what, "return what it assigns, and assign it here")
         done = self.sequence([node.args[place] for place in node.order], out)
         arguments = [done[node.order.index(place)] for place in range(len(node.args))]
         made = copy.copy(node)
@@ -433,14 +436,28 @@ class Expressions(Texts):
         return made
 
     def received(self, node: Called, out: Statements) -> list[ast.expr]:
-        """The values of a function that gives several, each with a name."""
+        """The values that a function gives, each with a name; globals that it assigns become what it has made of
+        them."""
         names = [self.shapes.new("value") for _ in range(node.gives)]
         for place in node.gives_lists:
             self.shapes.hold(names[place], LIST)
-        out.append(at(Received(names=names, value=self.called(node, out)), node))
+        back = [self.shapes.new("value") for _ in node.back]
+        given, called = [*names, *back], self.called(node, out)
+        out.append(at(Received(names=given, value=called), node) if len(given) > 1 else store(given[0], called, node))
+        for name, value in zip(node.back, back):
+            # It is of its class before and after the call.
+            is_none = compare(load(value, node), ast.Is(), constant(None, node), node)
+            message = constant(f"global {name} is None", node)
+            out.append(when(is_none, [at(Raised(kind="TypeError", message=message), node)], [], node))
+            out.append(store(name, load(value, node), node))
         return [load(name, node) for name in names]
 
     def _value_Called(self, node: Called, out: Statements) -> ast.expr:
+        if node.back:
+            if not node.gives:
+                raise Refused(node, "the value of a function that returns none", "call it in a line of its own")
+            if node.gives == 1:
+                return self.received(node, out)[0]
         name = self.shapes.new("value")
         out.append(store(name, self.called(node, out), node))
         return load(name, node)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .refusal import Refused
@@ -37,7 +38,7 @@ RAISED = "PY000"
 BARE = "bare "
 
 #: SQLSTATE of what is printed, of a global's new value, of what is logged, and of what is written to a file.
-PRINTED, ASSIGNED, LOGGED, WRITTEN = "PY001", "PY002", "PY003", "PY004"
+PRINTED, LOGGED, WRITTEN = "PY001", "PY003", "PY004"
 
 #: What stands between a file's mode, its path and the text.
 BETWEEN = "\x1f"
@@ -146,6 +147,8 @@ class Called(ast.expr):
     gives_spans: builtins.list[int]
     #: The data class of what it gives, if it is one.
     record: type | None = None
+    #: Names of globals that it assigns: it gives them behind the rest.
+    back: Sequence[str] = ()
 
     if TYPE_CHECKING:
 

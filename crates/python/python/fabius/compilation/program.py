@@ -11,19 +11,47 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import _fabius
 from ..errors import Error, ProgrammingError
-from .captures import Capture
-from .kernel import ASSIGNED, BARE, BETWEEN, LOGGED, PRINTED, RAISED, WRITTEN
+from .captures import Capture, place_of
+from .kernel import BARE, BETWEEN, LOGGED, PRINTED, RAISED, WRITTEN
 from .kinds import Kind
 from .records import fields_of
 
-__all__ = ["Compiled"]
+__all__ = ["Assigned", "Compiled"]
 
 #: Where in a function an error has come up, as the database says it.
 _FRAME = re.compile(r'^Python function "(.*)" line (\d+)$', re.MULTILINE)
+
+
+class Assigned(NamedTuple):
+    """A global that a function assigns, or one that it calls."""
+
+    kind: type
+    name: str
+    #: Whose global, or name around it, it is.
+    function: Callable[..., Any]
+
+    @property
+    def is_global(self) -> bool:
+        """Whether it is no name of a function around."""
+        return self.name not in inspect.unwrap(self.function).__code__.co_freevars
+
+    @property
+    def place(self) -> tuple[int, str]:
+        """What is the same for all who assign it."""
+        return place_of(self.function, self.name)
+
+    def become(self, value: Any) -> None:
+        """Gives it a value."""
+        function = inspect.unwrap(self.function)
+        if self.is_global:
+            function.__globals__[self.name] = value
+        else:
+            cells = function.__closure__ or ()
+            cells[function.__code__.co_freevars.index(self.name)].cell_contents = value
 
 
 class Compiled:
@@ -53,16 +81,17 @@ class Compiled:
         self.record: Any = None
         #: Where it begins in its file.
         self.file, self.line = "", 1
-        #: Its calls of programs, by names of their own: which it calls, and the names of what that captured.
-        self.calls: dict[str, tuple[Compiled, list[str]]] = {}
+        #: Its calls of programs, by names of their own: which it calls, and the names of what that captured (none of
+        #: globals that are assigned).
+        self.calls: dict[str, tuple[Compiled, list[str | None]]] = {}
         #: What stands for parts of its source that come from outside, by the numbers of their nodes.
         self.taken: dict[int, str] = {}
         #: What is computed when it is called.
         self.captures: list[Capture] = []
         #: Whether moments have to be given in UTC.
         self.is_in_utc = False
-        #: Globals that it assigns.
-        self.assigned: dict[str, type] = {}
+        #: Globals that it assigns, by the names that they have in it; it gives them behind what it returns.
+        self.assigned: dict[str, Assigned] = {}
         #: Whether it may divide by zero, or a function that it calls.
         self.divides = False
         #: Classes of exceptions that it raises, by how they are written.
@@ -90,8 +119,13 @@ class Compiled:
         self.is_in_utc = True
         self.kinds = tuple(kind._replace(is_in_utc=kind.of is datetime.datetime) for kind in self.kinds)
 
+    @property
+    def given(self) -> list[Kind]:
+        """What it gives its caller: what it returns, and globals."""
+        return [*self.returns, *(Kind(self.assigned[name].kind) for name in sorted(self.assigned))]
+
     def _select(self, arguments: str) -> str:
-        return f'select {"* from " if self.is_tuple else ""}"{self.name}"({arguments})'
+        return f'select {"* from " if len(self.given) > 1 else ""}"{self.name}"({arguments})'
 
     def explained(self) -> tuple[str, list[Any]]:
         """The statement that explains it, with parameters ``$1``, ``$2``, ..., and their values."""
@@ -159,6 +193,11 @@ class Compiled:
         row, notices = answer
         for _, state, text in notices:
             self._do(state, text)
+        if self.assigned:
+            count = len(self.returns)
+            for name, value in zip(sorted(self.assigned), row[count:]):
+                self.assigned[name].become(value)
+            row = row[:count]
         if not self.returns:
             return None
         if self._has_spans:
@@ -227,27 +266,11 @@ class Compiled:
             mode, path, written = text.split(BETWEEN, 2)
             with open(path, mode) as file:
                 file.write(written)
-        elif state == ASSIGNED:
-            name, is_there, value = text.partition("=")
-            self._give_back(name, _read(self.assigned[name], value) if is_there else None)
-
-    def _give_back(self, name: str, value: Any) -> None:
-        function = inspect.unwrap(self._function)
-        if name in function.__code__.co_freevars:
-            cells = function.__closure__ or ()
-            cells[function.__code__.co_freevars.index(name)].cell_contents = value
-        else:
-            function.__globals__[name] = value
 
 
 def _builtin_exception(kind: str) -> type[BaseException]:
     found = getattr(builtins, kind, None)
     return found if isinstance(found, type) and issubclass(found, BaseException) else RuntimeError
-
-
-def _read(kind: type, text: str) -> Any:
-    """A global's new value from its text."""
-    return text == "True" if kind is bool else kind(text)
 
 
 def _place(error: BaseException, places: Sequence[tuple[Compiled, int]]) -> None:

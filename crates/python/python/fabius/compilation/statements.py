@@ -80,7 +80,9 @@ class Desugaring(Expressions):
             if shape != ONE:
                 self.change(shape, alone, out)
                 return
-        if isinstance(alone, Called):
+        if isinstance(alone, Called) and alone.back:
+            self.received(alone, out)
+        elif isinstance(alone, Called):
             out.append(at(ast.Expr(self.called(alone, out)), node))
         elif isinstance(alone, ast.Call):
             out.append(at(ast.Expr(self.parts_of_call(alone, out)), node))

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..assigned import globals_assigned
 from ..errors import Error, ProgrammingError
 from ..parameters import Parameters, numbered
 from ..tables import quoted
@@ -300,12 +301,11 @@ def called(run: Run, function: Callable[..., R], args: Sequence[Any], kwargs: Ma
 
 
 def _settle_around(function: Callable[..., Any]) -> None:
-    """Reads futures that a function has assigned to names outside of it."""
-    function = inspect.unwrap(function)
-    names = function.__globals__
-    for name in function.__code__.co_names:
+    """Reads futures that a function, and those that it calls, have assigned to names outside of them."""
+    for names, name in globals_assigned(function):
         if isinstance(names.get(name), Unread):
             names[name] = value_of(names[name])
+    function = inspect.unwrap(function)
     for cell in function.__closure__ or ():
         # A name without a value has no contents.
         with suppress(ValueError):
