@@ -63,6 +63,7 @@ pub fn lower(
             present: BTreeSet::new(),
             nullable,
             wanted,
+            nullable_keys: BTreeSet::new(),
             wants_more: false,
             loops: 0,
             tests: Vec::new(),
@@ -109,7 +110,8 @@ fn declarations(lowering: &Lowering<'_>, given: &BTreeSet<String>, span: Span) -
         .collect();
     for (name, row) in &lowering.rows {
         for (at, column) in row.key().iter().enumerate() {
-            all.push((key_variable(name, at), row.key_type(column), Nulls::Taken));
+            let may_be_null = lowering.nullable_keys.contains(&(row.table.oid, at));
+            all.push((key_variable(name, at), row.key_type(column), nulls(may_be_null)));
         }
         for column in &row.wanted {
             let is_nullable = row.table.column(column).is_none_or(|column| column.nullable);

@@ -3,7 +3,7 @@
 use super::class::Class;
 use super::value::Refusal;
 use fabius_program::syntax::diagnostic::{Source, Span};
-use fabius_sql_meaning::catalog::{Catalog, Table};
+use fabius_sql_meaning::catalog::{Catalog, Oid, Table};
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_meaning::type_rules;
 use fabius_sql_syntax::plpgsql::tree::{Expression as Written, Path, Statement as Done};
@@ -97,6 +97,8 @@ pub struct Lowering<'f> {
     pub present: BTreeSet<String>,
     /// Variables that may be `None`.
     pub nullable: BTreeSet<String>,
+    /// Places in the keys of tables where something that may be `None` is asked for.
+    pub nullable_keys: BTreeSet<(Oid, usize)>,
     /// What is asked for of names, wherever it is.
     pub wanted: BTreeMap<String, BTreeSet<String>>,
     /// Whether more was asked for than was known when the rows were read.

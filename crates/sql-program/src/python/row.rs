@@ -45,8 +45,11 @@ impl Lowering<'_> {
             return self.wrong(span, b"42601", &message);
         }
         let mut values = Vec::new();
-        for (part, column) in key.iter().zip(&primary.columns) {
+        for (at, (part, column)) in key.iter().zip(&primary.columns).enumerate() {
             let value = self.value(part)?;
+            if value.is_nullable || value.class == Class::None || value.class.is_pending() {
+                self.nullable_keys.insert((table.oid, at));
+            }
             let column_type = table.column(column).map(|column| &column.sql_type);
             let wanted = column_type.map_or(Class::Pending, Class::of);
             if wanted != value.class && !value.class.is_pending() {
