@@ -578,6 +578,25 @@ CASES = [
         "    return f'{said}{count} {row[0]} {first} {n}'\n",
         [(1,), (3,), (9,)],
     ),
+    # Functions that give `None`, whatever their annotations say.
+    (
+        "def look(i: int) -> int:\n    return db.plain[1].a if i == 1 else {2: 5}.get(i)\n\n\n"
+        "def ends(i: int) -> str:\n    if i == 1:\n        return 'x'\n\n\n"
+        "def both(i: int) -> tuple[int, str]:\n    return {1: 5}.get(i), db.stock[i].note\n\n\n"
+        "def f(i: int) -> int | None:\n    x, y = look(i), ends(i)\n    a, b = both(i)\n"
+        "    print(x is None, x, y, a, b, look(i) is None, ends(i) or 'no')\n"
+        "    db.stock[1].note = ends(i)\n    return x\n",
+        [(1,), (2,), (3,)],
+    ),
+    # Names within expressions that are called as globals.
+    (
+        "g = 0\n\n\ndef more(n: int) -> int:\n    global g\n    g += n\n    return g\n\n\n"
+        "def seen() -> int:\n    return g * 2\n\n\n"
+        "def f(n: int) -> str:\n    xs = sorted([1, 2, 3], key=lambda g: more(g) % 3)\n"
+        "    s, t = sum([more(g) for g in range(n)]), sum([seen() for g in range(n)])\n"
+        "    return f'{s} {t} {xs[0]} {xs[2]} {more(1)}'\n",
+        [(0,), (3,)],
+    ),
 ]
 
 

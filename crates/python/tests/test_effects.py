@@ -160,14 +160,20 @@ class Globals(unittest.TestCase):
             self.db.transaction(outer)
         self.assertIn("assigns count, which is of another function", str(raised.exception))
 
+        source = "g = 0\n\ndef f(n: int) -> int:\n    global g\n    g = n\n    return sum([g for g in range(n)])\n"
+        with self.assertRaises(CompilationError) as raised:
+            self.db.transaction(defined(source, self.db))
+        self.assertIn("a variable within an expression that is called g", str(raised.exception))
+
     def test_none(self):
         source = "last = 1\n\ndef g(n: int | None) -> None:\n    global last\n    last = n\n\n"
-        source += "def f(n: int | None) -> int:\n    g(n)\n    return last\n"
-        function = self.db.transaction(defined(source, self.db))
-        self.assertEqual(function(3), 3)
-        with self.assertRaises(TypeError) as raised:
-            function(None)
-        self.assertEqual(str(raised.exception), "global last is None")
+        source += "def f(n: int | None) -> int | None:\n    g(n)\n    return last\n"
+        plain = defined(source, self.db)
+        for side in ("database", "client", "futures"):
+            for n in (3, None):
+                plain.__globals__["last"] = 1
+                self.assertEqual(self.db.transaction(side=side)(plain)(n), n)
+                self.assertEqual(plain.__globals__["last"], n)
 
 
 class Tracebacks(unittest.TestCase):

@@ -104,6 +104,24 @@ class Replays(unittest.TestCase):
                 self.assertIs(replay.function, again)
                 self.assertEqual(replay.run(), left)
 
+    def test_two_calls_of_one_function(self):
+        db = self.db
+        self.stock()
+
+        @db.transaction
+        def draw() -> int:
+            return random.randint(1, 10**9)
+
+        @db.transaction
+        def both(item: int) -> str:
+            db.stock[item].qty -= 1
+            one = draw()
+            return f"{one} {draw()}"
+
+        given = both(5)
+        with db.replay(db.last_seq()) as replay:
+            self.assertEqual([replay.run(), replay.run()], [given, given])
+
     def test_what_was_captured_is_what_it_was(self):
         global COUNT
         db = self.db

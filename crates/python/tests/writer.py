@@ -44,6 +44,10 @@ def k(given: list[int], least: int) -> list[int]:
     return [x for x in given if x >= least]
 
 
+def u(n: int) -> int:
+    return n if n % 3 else None
+
+
 def c(n: int) -> int:
     global total, word
     if n % 3 == 1:
@@ -257,6 +261,7 @@ class Writer(Expressions):
                 (f"h({self.int(0)})", self.texts),
                 (f"h({self.int(0)}, {self.text(0)}, end='.')", self.texts),
                 (f"({self.int(1)} if {self.truth(0)} else None)", self.ints),
+                (f"u({self.int(1)})", self.ints),
             ]
         )
         head = f"{indent}{name} = {value}\n{indent}if {name} is not None:\n"

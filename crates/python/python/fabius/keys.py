@@ -52,6 +52,8 @@ def idempotent(key: str) -> Iterator[None]:
     'committed'
     >>> db.close()
 
+    A repeated call gives what the first gave, and globals that it assigned what it gave them.
+
     A key is of one transaction: a second one in the block raises ``ProgrammingError``. What a function that runs in the
     client's process (``fabius.side``) returned is not kept: under a key that has committed it raises
     ``AlreadyCommitted``.

@@ -10,6 +10,7 @@ import ast
 import datetime
 import inspect
 import io
+import itertools
 import pdb
 import types
 from collections.abc import Callable, Mapping, Sequence
@@ -162,6 +163,9 @@ class Replay:
 #: The name of what has all that a function took from outside.
 _TAKEN = "what was taken"
 
+#: Each call of a function has taken what is its own.
+_numbers = itertools.count()
+
 #: Stands for a global that is assigned, whose value is that of all functions.
 _IN_COMMON = object()
 
@@ -202,7 +206,7 @@ def _made_again(
     common."""
     function = program.function
     source = source_of(function)
-    taken = f"{_TAKEN} by {program.name}"
+    taken = f"{_TAKEN} #{next(_numbers)}"
     values = {capture.name: value for capture, value in zip(program.captures, captured) if value is not _IN_COMMON}
     known = {number: name for number, name in program.taken.items() if name in {*values, *program.calls, OPENED}}
     tree: Any = _AsTaken(known, taken).visit(source.tree)
@@ -229,7 +233,10 @@ def _made_again(
     # Nothing is kept of what comes to be in files.
     opened = {OPENED: lambda path, *_, **__: io.StringIO()}
     names[taken] = types.SimpleNamespace(**values, **called, **opened)
+    before = names.get(function.__name__)
     exec(compile(ast.fix_missing_locations(ast.Module([tree], [])), source.file, "exec"), names)
-    made: Any = names[function.__name__]
+    made: Any = names.pop(function.__name__)
+    if before is not None:
+        names[function.__name__] = before
     made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
     return cast("Callable[..., Any]", made)

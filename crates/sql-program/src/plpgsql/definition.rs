@@ -4,7 +4,7 @@ use super::type_name::{self, Named};
 use crate::python;
 use fabius_program::syntax::diagnostic::{Source, Span};
 use fabius_sql_meaning::catalog::{
-    Catalog, FunctionParameter, ObjectName, ParameterMode, Returns, Volatility,
+    Catalog, Function, FunctionParameter, ObjectName, ParameterMode, Returns, Volatility,
 };
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_planning::heed;
@@ -15,6 +15,7 @@ use fabius_sql_syntax::plpgsql::tree::{Body, SqlStatement};
 use fabius_sql_syntax::plpgsql::{parser, piece};
 use fabius_sql_syntax::python::reading as python_syntax;
 use fabius_value::{Error, Result, SqlState};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// `CREATE FUNCTION ...`, read and with its types known.
@@ -44,6 +45,8 @@ pub struct Definition {
     pub source: Arc<Source>,
     /// What it does.
     pub body: Body,
+    /// Of a function in Python, the places of what it gives that may be null.
+    pub nullable_results: BTreeSet<usize>,
 }
 
 /// What errors call a block that has no name.
@@ -114,6 +117,7 @@ pub fn parse_do(text: &str) -> Result<Definition> {
         language,
         body: Body::Block(parser::parse(&source)?),
         source,
+        nullable_results: BTreeSet::new(),
     })
 }
 
@@ -493,11 +497,18 @@ impl<'a> Header<'a> {
             BodyText::Written(span) => (self.cursor.text(*span).to_string(), true),
         };
         let mut source = Arc::new(Source::new(text, name.name.clone()));
+        let mut nullable_results = BTreeSet::new();
         let body = match (language.as_str(), is_written) {
             ("python", false) => {
                 let (own, function) = python_syntax::read(&source.text, &name.name)?;
                 source = Arc::new(own);
-                Body::Block(python::lower((&source, &function), self.catalog, &self.parameters, &returns)?)
+                let of_called =
+                    |called: &Function| Ok(parse(&called.definition, self.catalog)?.nullable_results);
+                let own = (&*source, &function);
+                let lowered = python::lower(own, self.catalog, &self.parameters, &returns, &of_called)?;
+                let block;
+                (block, nullable_results) = lowered;
+                Body::Block(block)
             }
             ("sql", true) => Body::Sql(written_statements(&source)?),
             ("sql", false) => Body::Sql(statements(Cursor::new(&source)?)?),
@@ -534,6 +545,7 @@ impl<'a> Header<'a> {
             language,
             source,
             body,
+            nullable_results,
         })
     }
 

@@ -2,7 +2,7 @@
 
 use super::class::Class;
 use super::hint;
-use super::lowering::{Lowering, column_variable, found_variable, key_variable, variable};
+use super::lowering::{Lowering, NullableResults, column_variable, found_variable, key_variable, variable};
 use super::presence::facts;
 use super::value::{self, Value, cast, nested, number};
 use fabius_program::syntax::diagnostic::{Source, Span};
@@ -23,7 +23,8 @@ use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast::{self, Expr};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A function's body as a block.
+/// A function's body as a block, with the places of what it gives that may be `None`; `nullable_results_of` says them
+/// of programs that it calls.
 ///
 /// # Errors
 /// `0A000` for what programs do not express, with its place and what to write instead; what is wrong with its names.
@@ -32,7 +33,8 @@ pub fn lower(
     catalog: &Catalog,
     parameters: &[FunctionParameter],
     returns: &Returns,
-) -> Result<Block> {
+    nullable_results_of: &NullableResults<'_>,
+) -> Result<(Block, BTreeSet<usize>)> {
     let given = match returns {
         Returns::Scalar(returns) => std::slice::from_ref(returns).to_vec(),
         Returns::Record(columns) => columns.iter().map(|(_, sql_type)| sql_type.clone()).collect(),
@@ -46,6 +48,7 @@ pub fn lower(
     let returns = if returns.is_empty() { &[SqlType::Void] } else { returns };
     let mut nullable: BTreeSet<String> = function.optional.iter().cloned().collect();
     let (mut classes, mut is_last, mut wanted) = (BTreeMap::new(), false, BTreeMap::new());
+    let mut programs = BTreeMap::new();
     loop {
         let count = nullable.len();
         let mut lowering = Lowering {
@@ -64,6 +67,9 @@ pub fn lower(
             nullable,
             wanted,
             nullable_keys: BTreeSet::new(),
+            nullable_results: BTreeSet::new(),
+            programs,
+            nullable_results_of,
             wants_more: false,
             loops: 0,
             tests: Vec::new(),
@@ -89,15 +95,17 @@ pub fn lower(
             lowering.nullable.len() == count && lowering.known == lowering.variables && !lowering.wants_more;
         let is_pending = lowering.variables.values().any(Class::is_pending);
         if is_known && (!is_pending || is_last) {
-            return Ok(Block {
+            let block = Block {
                 label: None,
                 declarations: declarations(&lowering, &given, function.span)?,
                 begin: function.span,
                 statements,
                 catches: Vec::new(),
-            });
+            };
+            return Ok((block, lowering.nullable_results));
         }
         (nullable, classes, wanted) = (lowering.nullable, lowering.variables, lowering.wanted);
+        programs = lowering.programs;
         is_last = is_known;
     }
 }
@@ -324,19 +332,23 @@ impl Lowering<'_> {
 
     /// `return value`
     fn leave(&mut self, value: Option<&Expression>, span: Span, done: &mut Vec<Done>) -> Result<()> {
-        let null = || Expr::value(ast::Value::Null);
-        let value = match (value, self.returns) {
+        let own = match (value, self.returns) {
             (_, [_, _, ..]) => {
                 return self.refused(span, "a result that is not as many values", "write return a, b");
             }
-            (None, [SqlType::Void]) => None,
-            (None, _) => Some(null()),
-            (Some(value), [wanted, ..]) => Some(self.returned(value, 0, wanted)?),
-            (Some(_), []) => Some(null()),
+            (None, [SqlType::Void] | []) => Vec::new(),
+            (None, _) => {
+                self.nullable_results.insert(0);
+                vec![Expr::value(ast::Value::Null)]
+            }
+            (Some(value), [SqlType::Void]) => {
+                self.returned(value, 0, &SqlType::Void)?;
+                Vec::new()
+            }
+            (Some(value), [wanted, ..]) => vec![self.returned(value, 0, wanted)?],
+            (Some(_), []) => Vec::new(),
         };
-        let is_void = self.returns == [SqlType::Void];
-        let own = value.into_iter().filter(|_| !is_void || self.given_back.is_empty());
-        self.give(own.collect(), span, done)
+        self.give(own, span, done)
     }
 
     /// `return a, b`
@@ -356,6 +368,9 @@ impl Lowering<'_> {
     fn give(&mut self, mut values: Vec<Expr>, span: Span, done: &mut Vec<Done>) -> Result<()> {
         for (name, sql_type) in self.function.given_back.iter().zip(self.given_back) {
             let value = self.name(name, span)?;
+            if value.is_nullable {
+                self.nullable_results.insert(values.len());
+            }
             values.push(cast(value.tree, sql_type)?);
         }
         let value = if values.len() > 1 {
@@ -380,6 +395,9 @@ impl Lowering<'_> {
     fn returned(&mut self, value: &Expression, at: usize, returns: &SqlType) -> Result<Expr> {
         let (value, span) = (self.value(value)?, value.span);
         let wanted = self.class_of_result(at, returns);
+        if value.is_nullable || value.class == Class::None {
+            self.nullable_results.insert(at);
+        }
         match (&value.class, returns) {
             (Class::None, SqlType::Void) => Ok(Expr::value(ast::Value::Null)),
             (_, SqlType::Void) => self.refused(

@@ -21,6 +21,7 @@ use fabius_sql_syntax::python::tree::{Call, Query, Statement};
 use fabius_sql_syntax::tokens::Tokens;
 use fabius_value::Result;
 use sqlparser::ast::{self, Expr};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -87,13 +88,14 @@ impl Lowering<'_> {
     }
 
     /// `program(arguments)`, and what it gives.
-    fn called(&mut self, call: &Call, span: Span) -> Result<(Expr, SqlType)> {
+    fn called(&mut self, call: &Call, span: Span) -> Result<(Expr, Arc<Function>, SqlType)> {
         let (program, arguments) = self.arguments(call, span)?;
         let Returns::Scalar(returns) = &program.returns else {
             let instead = "give its values names: a, b = function(...)";
             return self.refused(span, "a call of a function that gives several values", instead);
         };
-        Ok((value::function(&part::quoted(&call.program).to_string(), arguments), returns.clone()))
+        let returns = returns.clone();
+        Ok((value::function(&part::quoted(&call.program).to_string(), arguments), program, returns))
     }
 
     /// The program that is called, and what it is given.
@@ -131,9 +133,20 @@ impl Lowering<'_> {
         Ok((function, values))
     }
 
+    /// Places of what a program gives that may be `None`.
+    pub(super) fn nullable_results(&mut self, function: &Function) -> Result<BTreeSet<usize>> {
+        let name = &function.name.name;
+        if let Some(known) = self.programs.get(name) {
+            return Ok(known.clone());
+        }
+        let results = (self.nullable_results_of)(function)?;
+        self.programs.insert(name.clone(), results.clone());
+        Ok(results)
+    }
+
     /// What a program gives.
     pub(super) fn called_value(&mut self, call: &Call, span: Span) -> Result<Value> {
-        let (tree, returns) = self.called(call, span)?;
+        let (tree, program, returns) = self.called(call, span)?;
         if returns == SqlType::Void {
             return self.refused(
                 span,
@@ -143,7 +156,7 @@ impl Lowering<'_> {
         }
         let class = Class::of_parameter(&returns);
         let class = if call.gives_spans.is_empty() { class } else { class.spanned() };
-        let is_nullable = !call.may_be_none.is_empty();
+        let is_nullable = !call.may_be_none.is_empty() || !self.nullable_results(&program)?.is_empty();
         Ok(Value { can_fail: true, is_nullable, ..Value::of(tree, class, span) })
     }
 

@@ -3,7 +3,7 @@
 use super::class::Class;
 use super::value::Refusal;
 use fabius_program::syntax::diagnostic::{Source, Span};
-use fabius_sql_meaning::catalog::{Catalog, Oid, Table};
+use fabius_sql_meaning::catalog::{self, Catalog, Oid, Table};
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_meaning::type_rules;
 use fabius_sql_syntax::plpgsql::tree::{Expression as Written, Path, Statement as Done};
@@ -75,6 +75,9 @@ impl Row {
     }
 }
 
+/// Says which places of what a program gives may be `None`.
+pub type NullableResults<'f> = dyn Fn(&catalog::Function) -> Result<BTreeSet<usize>> + 'f;
+
 pub struct Lowering<'f> {
     pub source: &'f Source,
     pub function: &'f Function,
@@ -99,6 +102,12 @@ pub struct Lowering<'f> {
     pub nullable: BTreeSet<String>,
     /// Places in the keys of tables where something that may be `None` is asked for.
     pub nullable_keys: BTreeSet<(Oid, usize)>,
+    /// Places of what it gives that may be `None`, whatever its annotations say.
+    pub nullable_results: BTreeSet<usize>,
+    /// Such places of programs that it calls, as far as they were asked for.
+    pub programs: BTreeMap<String, BTreeSet<usize>>,
+    /// What says it of a program.
+    pub nullable_results_of: &'f NullableResults<'f>,
     /// What is asked for of names, wherever it is.
     pub wanted: BTreeMap<String, BTreeSet<String>>,
     /// Whether more was asked for than was known when the rows were read.

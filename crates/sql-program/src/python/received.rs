@@ -52,11 +52,12 @@ impl Lowering<'_> {
             let what = format!("{} targets for {} values", names.len(), columns.len());
             return self.refused(span, &what, "give each value a target");
         }
+        let nullable = self.nullable_results(&program)?;
         let mut targets = Vec::new();
         for (at, (name, (_, sql_type))) in names.iter().zip(columns).enumerate() {
             let class = Class::of_parameter(sql_type);
             let class = if call.gives_spans.contains(&at) { class.spanned() } else { class };
-            let is_nullable = call.may_be_none.contains(&at);
+            let is_nullable = call.may_be_none.contains(&at) || nullable.contains(&at);
             let null = Expr::value(ast::Value::Null);
             self.assign(name, Value { is_nullable, ..Value::of(null, class, span) }, span)?;
             targets.push(self.path(variable(name), span));

@@ -98,7 +98,7 @@ fn divide_to_even(mantissa: i128, unit: i128) -> i128 {
 /// of scale `to`; halves go away from zero, or to the even one.
 ///
 /// # Errors
-/// `22003` if it does not fit 38 digits.
+/// `22003` if it does not fit 38 digits, or the 28 of Python's numbers.
 pub fn round_numeric(rounding: Rounding, mantissa: i128, from: u8, digits: i64, to: u8) -> Result<i128> {
     let most = i64::from(from);
     let kept = digits.clamp(-38, most);
@@ -114,14 +114,14 @@ pub fn round_numeric(rounding: Rounding, mantissa: i128, from: u8, digits: i64, 
         Rounding::NearestEven => divide_to_even(mantissa, unit),
         Rounding::TowardZero => mantissa / unit,
     };
-    let most = if rounding == Rounding::NearestEven { PYTHON_MANTISSA_MAX } else { decimal::MANTISSA_MAX };
+    let largest = if rounding == Rounding::NearestEven { PYTHON_MANTISSA_MAX } else { decimal::MANTISSA_MAX };
     // `units` counts ten to the power of `-kept`.
     let scaled = match i64::from(to) - kept {
         up @ 0..=38 => units.checked_mul(decimal::power_of_ten(up as u8)),
         39.. => (units == 0).then_some(0),
         _ => decimal::rescale(units, kept.max(0) as u8, to),
     };
-    scaled.filter(|scaled| scaled.abs() <= most).ok_or_else(|| {
+    scaled.filter(|scaled| scaled.abs() <= largest).ok_or_else(|| {
         crate::operation::arithmetic::out_of_range(DataType::Numeric { precision: 38, scale: to })
     })
 }

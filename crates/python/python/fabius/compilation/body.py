@@ -131,6 +131,9 @@ class Body:
             if kind not in (bool, int, str, decimal.Decimal):
                 what = f"global {name}, which is no bool, int, str or Decimal now"
                 raise Refused(place, what, "give it a value before the function is defined")
+            if name in names_within(self._tree):
+                what = f"a variable within an expression that is called {name}, as what is assigned outside"
+                raise Refused(place, what, "give the one in the comprehension, or behind lambda, another name")
             self._give_back(name, Assigned(kind, name, self._function))
 
     def _give_back(self, own: str, one: Assigned) -> None:
@@ -147,10 +150,10 @@ class Body:
                 what = f"a call of a function that assigns {one.name}, which is of another function"
                 raise Refused(self._tree, what, "return what it assigns")
             module = inspect.unwrap(one.function).__globals__
-            is_here = module is own.__globals__ and one.name not in stored | {*self._program.signature.parameters}
+            taken = stored | {*self._program.signature.parameters} | names_within(self._tree)
+            is_here = module is own.__globals__ and one.name not in taken
             # No name of the function's own is called so.
-            name = one.name if is_here else f"{one.name}@{module.get('__name__')}"
-            self._give_back(name, one)
+            self._give_back(one.name if is_here else f"{one.name}@{len(self._program.assigned) + 1}", one)
 
     def _program_of(self, called: Any) -> Compiled:
         """The program of a function that is called."""
@@ -167,17 +170,24 @@ class Body:
 
 def own_names(tree: ast.FunctionDef, program: Compiled) -> tuple[set[str], set[str]]:
     """Names that are the function's own, and those of them that it assigns."""
-    comprehended = {
-        name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.comprehension)
-        for name in ast.walk(node.target)
-        if isinstance(name, ast.Name)
-    }
+    comprehended = _targets_of_comprehensions(tree)
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     stored = {node.id for node in names if isinstance(node.ctx, ast.Store) and node not in comprehended}
     stored |= {node.name for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler) and node.name}
     return stored | set(program.signature.parameters) | set(program.assigned), stored
+
+
+def _targets_of_comprehensions(tree: ast.AST) -> set[ast.Name]:
+    """The names that comprehensions give their elements."""
+    targets = [node.target for node in ast.walk(tree) if isinstance(node, ast.comprehension)]
+    return {name for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
+
+
+def names_within(tree: ast.AST) -> set[str]:
+    """Names that are there within an expression only: of comprehensions and of functions without a name."""
+    parameters = [node.args for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
+    names = {one.arg for node in parameters for one in ast.walk(node) if isinstance(one, ast.arg)}
+    return names | {name.id for name in _targets_of_comprehensions(tree)}
 
 
 def _own_lists(statements: list[ast.stmt], names: set[str]) -> tuple[list[ast.stmt], dict[str, str]]:

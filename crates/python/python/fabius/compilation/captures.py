@@ -612,7 +612,7 @@ class Captures(ast.NodeTransformer):
                 ordered.append(at(ast.Name(shared, ast.Load()), node))
                 written.append(ordered[-1])
                 continue
-            if capture.names & {name for _, name in self._assigned}:
+            if not capture.text.isidentifier() and capture.names & {name for _, name in self._assigned}:
                 instead = "pass its value as an argument"
                 raise Refused(node, f"a call of what reads {capture.text}, which is assigned here", instead)
             self._fresh += 1
@@ -637,10 +637,7 @@ class Captures(ast.NodeTransformer):
                 optional=optional,
                 spans=[place for place, kind in enumerate(kinds) if kind.of is datetime.timedelta],
                 gives=len(gives),
-                may_be_none=[
-                    *(place for place, kind in enumerate(gives) if kind.is_optional),
-                    *range(len(gives), len(gives) + len(program.assigned)),
-                ],
+                may_be_none=[place for place, kind in enumerate(gives) if kind.is_optional],
                 gives_lists=[place for place, kind in enumerate(gives) if kind.is_list],
                 gives_spans=[place for place, kind in enumerate(gives) if kind.of is datetime.timedelta],
             ),

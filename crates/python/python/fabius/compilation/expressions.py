@@ -441,15 +441,8 @@ class Expressions(Texts):
         names = [self.shapes.new("value") for _ in range(node.gives)]
         for place in node.gives_lists:
             self.shapes.hold(names[place], LIST)
-        back = [self.shapes.new("value") for _ in node.back]
-        given, called = [*names, *back], self.called(node, out)
+        given, called = [*names, *node.back], self.called(node, out)
         out.append(at(Received(names=given, value=called), node) if len(given) > 1 else store(given[0], called, node))
-        for name, value in zip(node.back, back):
-            # It is of its class before and after the call.
-            is_none = compare(load(value, node), ast.Is(), constant(None, node), node)
-            message = constant(f"global {name} is None", node)
-            out.append(when(is_none, [at(Raised(kind="TypeError", message=message), node)], [], node))
-            out.append(store(name, load(value, node), node))
         return [load(name, node) for name in names]
 
     def _value_Called(self, node: Called, out: Statements) -> ast.expr:

@@ -37,7 +37,7 @@ RAISED = "PY000"
 #: What stands before the class of an exception without a text.
 BARE = "bare "
 
-#: SQLSTATE of what is printed, of a global's new value, of what is logged, and of what is written to a file.
+#: SQLSTATE of what is printed, of what is logged, and of what is written to a file.
 PRINTED, LOGGED, WRITTEN = "PY001", "PY003", "PY004"
 
 #: What stands between a file's mode, its path and the text.

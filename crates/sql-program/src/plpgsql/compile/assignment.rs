@@ -121,11 +121,8 @@ impl Compiler<'_> {
     /// A value for a variable: of one that is `NOT NULL` behind a check, of one whose nulls nobody reads without them.
     pub(super) fn without_nulls(&mut self, variable: &Variable, value: Bound, block: &mut Block) -> Bound {
         match variable.nulls {
-            _ if !value.nullable => value,
-            Nulls::Taken => value,
-            Nulls::NeverRead if value.sql_type.is_kept_as_text() => value,
-            Nulls::NeverRead => value.or_some_value(),
-            Nulls::Refused => {
+            Nulls::NeverRead if value.nullable && !value.sql_type.is_kept_as_text() => value.or_some_value(),
+            Nulls::Refused if value.nullable => {
                 let name = &variable.name;
                 let message =
                     format!("null value cannot be assigned to variable \"{name}\" declared NOT NULL");
@@ -137,6 +134,8 @@ impl Compiler<'_> {
                 block.push(build::statement(program::StatementKind::Require { condition, failure }));
                 value
             }
+            // No text stands for an array or an interval that is not there.
+            _ => value,
         }
     }
 
