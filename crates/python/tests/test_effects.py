@@ -1,5 +1,6 @@
 """What a call leaves in the client's process: files that it wrote, globals, and tracebacks."""
 
+import importlib.util
 import os
 import tempfile
 import traceback
@@ -132,6 +133,30 @@ class Globals(unittest.TestCase):
         self.assertEqual(self.db.transaction(plain)(5), 12)
         self.assertEqual(more.__globals__["total"], 7)
         self.assertNotIn("total", plain.__globals__)
+
+    def test_through_a_module(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = os.path.join(folder.name, "counters.py")
+        with open(path, "w") as file:
+            file.write("cnt = 0\n\n\ndef bump(n: int) -> int:\n    global cnt\n    cnt += n\n    return cnt\n")
+        spec = importlib.util.spec_from_file_location("counters", path)
+        counters = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(counters)
+        source = (
+            "cnt = 100\n\ndef own() -> int:\n    return cnt\n\n"
+            "def f(n: int) -> str:\n    counters.bump(n)\n    seen = counters.cnt\n    counters.bump(1)\n"
+            "    fabius.require(n < 9, 'too many')\n    return f'{seen} {counters.cnt} {own()}'\n"
+        )
+        plain = defined(source, self.db)
+        plain.__globals__["counters"] = counters
+        for side in ("database", "client", "futures"):
+            counters.cnt = 0
+            function = self.db.transaction(side=side)(plain)
+            self.assertEqual((function(3), counters.cnt), ("3 4 100", 4), side)
+            with self.assertRaises(fabius.Aborted):
+                function(9)
+            self.assertEqual(counters.cnt, 4, side)
 
     def test_what_is_refused(self):
         source = (

@@ -233,10 +233,7 @@ def _made_again(
     # Nothing is kept of what comes to be in files.
     opened = {OPENED: lambda path, *_, **__: io.StringIO()}
     names[taken] = types.SimpleNamespace(**values, **called, **opened)
-    before = names.get(function.__name__)
     exec(compile(ast.fix_missing_locations(ast.Module([tree], [])), source.file, "exec"), names)
-    made: Any = names.pop(function.__name__)
-    if before is not None:
-        names[function.__name__] = before
+    made: Any = names[function.__name__]
     made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
     return cast("Callable[..., Any]", made)

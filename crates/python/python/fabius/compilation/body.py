@@ -131,7 +131,7 @@ class Body:
             if kind not in (bool, int, str, decimal.Decimal):
                 what = f"global {name}, which is no bool, int, str or Decimal now"
                 raise Refused(place, what, "give it a value before the function is defined")
-            if name in names_within(self._tree):
+            if name in _names_within(self._tree):
                 what = f"a variable within an expression that is called {name}, as what is assigned outside"
                 raise Refused(place, what, "give the one in the comprehension, or behind lambda, another name")
             self._give_back(name, Assigned(kind, name, self._function))
@@ -144,13 +144,13 @@ class Body:
     def _give_back_of_called(self, others: Iterable[Assigned]) -> None:
         """Globals that called functions assign are as if they were assigned here."""
         _, stored = own_names(self._tree, self._program)
+        taken = stored | {*self._program.signature.parameters} | _names_within(self._tree)
         own = inspect.unwrap(self._function)
         for one in others:
             if not one.is_global:
                 what = f"a call of a function that assigns {one.name}, which is of another function"
                 raise Refused(self._tree, what, "return what it assigns")
             module = inspect.unwrap(one.function).__globals__
-            taken = stored | {*self._program.signature.parameters} | names_within(self._tree)
             is_here = module is own.__globals__ and one.name not in taken
             # No name of the function's own is called so.
             self._give_back(one.name if is_here else f"{one.name}@{len(self._program.assigned) + 1}", one)
@@ -183,7 +183,7 @@ def _targets_of_comprehensions(tree: ast.AST) -> set[ast.Name]:
     return {name for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
 
 
-def names_within(tree: ast.AST) -> set[str]:
+def _names_within(tree: ast.AST) -> set[str]:
     """Names that are there within an expression only: of comprehensions and of functions without a name."""
     parameters = [node.args for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
     names = {one.arg for node in parameters for one in ast.walk(node) if isinstance(one, ast.arg)}
