@@ -6,6 +6,7 @@ import unittest
 import xml.etree.ElementTree as ElementTree
 
 import fabius
+from fabius.parameters import numbered
 
 from shop import ROWS, SCHEMA, TAKE, defined
 
@@ -53,6 +54,25 @@ class Explanation(unittest.TestCase):
             picture.save(path)
             with open(path, encoding="utf-8") as written:
                 self.assertEqual(written.read(), picture.svg)
+
+    def test_what_cannot_be_none_is_not_null(self):
+        """A program that takes a row, loops, rounds and writes tests nothing for null, and rounds no text."""
+        function = self.db.transaction(
+            defined(
+                "def f(keys: list[int], p: Decimal) -> Decimal:\n    total = Decimal(0)\n    for n, key in enumerate(keys):\n"
+                "        row = db.stock.get(key)\n        if row is None:\n            raise KeyError(key)\n"
+                "        amount = row.qty * p\n        row.qty = row.qty - n\n        total += amount\n"
+                "        db.line.insert(cart=7, n=n, item=key, many=row.qty)\n    return round(total * p, 2)\n",
+                self.db,
+            )
+        )
+        text, values = function.program().explained()
+        lines = self.db.execute(numbered(text.replace("explain", "explain (verbose)", 1)), values)
+        program = "\n".join(line[0] for line in lines)
+        self.assertIn("round_even(", program)
+        self.assertNotIn("violates not-null", program)
+        self.assertNotIn("query returned more", program)
+        self.assertNotRegex(program, r"(let|var) `py [^`]*`: [^=]* null =")
 
     def test_functions_of_the_client_are_not_explained(self):
         local = self.db.transaction(side="client")(defined(TAKE, self.db))
