@@ -61,7 +61,7 @@ class Explanation(unittest.TestCase):
             defined(
                 "def f(keys: list[int], p: Decimal) -> Decimal:\n    total = Decimal(0)\n    for n, key in enumerate(keys):\n"
                 "        row = db.stock.get(key)\n        if row is None:\n            raise KeyError(key)\n"
-                "        amount = row.qty * p\n        row.qty = row.qty - n\n        total += amount\n"
+                "        amount = row.qty * p\n        row.qty = n\n        total += amount\n"
                 "        db.line.insert(cart=7, n=n, item=key, many=row.qty)\n    return round(total * p, 2)\n",
                 self.db,
             )
