@@ -105,9 +105,6 @@ pub trait BackEnd: Sized {
     /// A value, or its text, as an object identifier that shows as a name.
     fn named(&mut self, value: Self::Value, to: Named) -> Result<Self::Value, Self::Stop>;
 
-    /// A value as `"char"`.
-    fn letter(&mut self, value: Self::Value) -> Result<Self::Value, Self::Stop>;
-
     // ---- operators and functions ----
 
     /// Operands next to each other, before it is known of which operator.

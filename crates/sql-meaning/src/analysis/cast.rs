@@ -1,6 +1,7 @@
 //! What `CAST` makes of a value: one of a type, also of types that only the catalog has.
 
 use super::back_end::BackEnd;
+use super::function::function;
 use super::named::Named;
 use crate::catalog::defined_type::value_as;
 use crate::catalog::{Catalog, Domain, folded};
@@ -36,7 +37,7 @@ impl Target {
             (Some("oidvector"), _) => array(SqlType::Oid),
             (
                 Some(
-                    "cstring" | "aclitem" | "pg_node_tree" | "pg_lsn" | "xid" | "inet" | "anyarray"
+                    "cstring" | "aclitem" | "pg_node_tree" | "pg_lsn" | "xid" | "anyarray"
                     | "information_schema" | "sql_identifier" | "character_data",
                 ),
                 _,
@@ -108,6 +109,10 @@ pub(super) fn cast<E: BackEnd>(end: &mut E, operand: &Expr, to: &DataType) -> Re
     match target {
         Target::Type(to) => end.converted(value, &to),
         Target::Named(named) => end.named(value, named),
-        Target::Letter => end.letter(value),
+        Target::Letter => {
+            let text = end.converted(value, &SqlType::Text)?;
+            let one = end.unknown(Some("1"));
+            function(end, "left", vec![text, one])
+        }
     }
 }

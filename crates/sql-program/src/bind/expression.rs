@@ -139,10 +139,6 @@ impl BackEnd for Binder<'_> {
         beyond("an object identifier by its name")
     }
 
-    fn letter(&mut self, value: Bound) -> Bind<Bound> {
-        self.explicit_cast(value, &SqlType::Char(1))
-    }
-
     fn compared(
         &mut self,
         operator: &'static Definition,

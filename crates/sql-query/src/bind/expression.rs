@@ -121,10 +121,6 @@ impl BackEnd for Binder<'_> {
         Ok(Typed { flavor: Flavor::Named(to), ..oid })
     }
 
-    fn letter(&mut self, value: Typed) -> Result<Typed> {
-        self.cast(value, &SqlType::Text)
-    }
-
     fn paired(&mut self, left: Typed, right: Typed) -> Result<[Typed; 2]> {
         let left = self.named_operand(left, &right)?;
         let right = self.named_operand(right, &left)?;
