@@ -6,6 +6,7 @@ use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_meaning::text_format::{self, Fit, TextStyle, array_literal};
 use fabius_value::Value;
 use fabius_value::interval::Interval;
+use fabius_value::network::Network;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
@@ -46,6 +47,15 @@ impl Reading<'_> {
                 let given = PyDict::new(py);
                 given.set_item("bytes", PyBytes::new(py, bytes))?;
                 classes.uuid.call(py, (), Some(&given))
+            }
+            (Value::Bytea(bytes), SqlType::Inet | SqlType::Cidr) => {
+                let network = Network::of_bytes(bytes).filter(|host| host.bits == host.width());
+                let class = match (network, sql_type) {
+                    (_, SqlType::Cidr) => &classes.ip_network,
+                    (Some(_), _) => &classes.ip_address,
+                    (None, _) => &classes.ip_interface,
+                };
+                class.call1(py, (text_format::text(value, sql_type, self.style),))
             }
             (Value::Date(days), _) => self.date(py, value, *days),
             (Value::Timestamp(micros), SqlType::TimestampTz) => self.moment_with_zone(py, value, *micros),

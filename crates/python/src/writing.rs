@@ -77,6 +77,11 @@ impl Parameter {
         if is(&classes.uuid)? {
             return Ok(Parameter::text(SqlType::Uuid, shown(value)?));
         }
+        for (class, sql_type) in [(&classes.addresses, SqlType::Inet), (&classes.networks, SqlType::Cidr)] {
+            if is(class)? {
+                return Ok(Parameter::text(sql_type, shown(value)?));
+            }
+        }
         if is(&classes.json)? {
             return Ok(Parameter::text(SqlType::Unknown, value.call_method0("dumps")?.extract()?));
         }

@@ -3,6 +3,7 @@
 import datetime as dt
 import decimal
 import enum
+import ipaddress
 import unittest
 import uuid
 
@@ -47,6 +48,10 @@ class Values(unittest.TestCase):
             ("text[]", ["a,b", 'c"d\\', "", None]),
             ("timestamptz[]", [dt.datetime(2024, 1, 1, tzinfo=utc)]),
             ("uuid[]", [uuid.UUID(int=7)]),
+            ("inet", ipaddress.ip_address("10.0.0.1")),
+            ("inet", ipaddress.ip_interface("2001:db8::1/64")),
+            ("cidr", ipaddress.ip_network("10.1.0.0/16")),
+            ("inet[]", [ipaddress.ip_address("::1"), None]),
         ]
         for sql_type, value in cases:
             given = Json(value) if sql_type.startswith("json") else value

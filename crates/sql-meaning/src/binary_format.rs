@@ -22,7 +22,9 @@ use crate::sql_type::SqlType;
 use crate::text_format::{self, Fit, TextStyle};
 use crate::type_rules::ANY_CHAR;
 use fabius_value::interval::{self, Interval};
+use fabius_value::network::Network;
 use fabius_value::{DataType, Decimal, Error, Result, SqlState, Value, calendar};
+use std::net::IpAddr;
 
 /// Days from 1970-01-01 to 2000-01-01, where PostgreSQL counts from.
 const EPOCH_DAYS: i32 = 10_957;
@@ -30,6 +32,10 @@ const EPOCH_MICROS: i64 = EPOCH_DAYS as i64 * 86_400_000_000;
 
 const NUMERIC_POSITIVE: u16 = 0x0000;
 const NUMERIC_NEGATIVE: u16 = 0x4000;
+
+/// `AF_INET`, and what PostgreSQL sends for the other family (`PGSQL_AF_INET6`).
+const V4_FAMILY: u8 = 2;
+const V6_FAMILY: u8 = 3;
 
 /// `22P03`: bytes that are not a value of the type.
 const INVALID_BINARY: SqlState = SqlState(*b"22P03");
@@ -47,6 +53,7 @@ pub fn write(value: &Value, sql_type: &SqlType, out: &mut Vec<u8>) -> Result<()>
         (SqlType::Numeric(None), Value::Numeric(v)) => write_numeric(sql_type.shown(*v), out),
         (SqlType::Numeric(_), Value::Numeric(v)) => write_numeric(*v, out),
         (SqlType::Bytea | SqlType::Uuid, Value::Bytea(v)) => out.extend_from_slice(v),
+        (SqlType::Inet | SqlType::Cidr, value) => write_network(value, sql_type, out)?,
         // The ends are infinite in both.
         (SqlType::Date, Value::Date(v @ (i32::MIN | i32::MAX))) => out.extend(v.to_be_bytes()),
         (SqlType::Date, Value::Date(v)) => out.extend(v.saturating_sub(EPOCH_DAYS).to_be_bytes()),
@@ -103,6 +110,39 @@ fn write_whole(number: i64, bytes: usize, out: &mut Vec<u8>) -> Result<()> {
         _ => out.extend(number.to_be_bytes()),
     }
     Ok(())
+}
+
+/// The family as PostgreSQL numbers it, the network's bits, whether it is a `cidr`, the address.
+fn write_network(value: &Value, sql_type: &SqlType, out: &mut Vec<u8>) -> Result<()> {
+    let network = Network::of_value(value).ok_or_else(|| unfit(value, sql_type))?;
+    let mut put = |family: u8, address: &[u8]| {
+        out.extend([family, network.bits, u8::from(*sql_type == SqlType::Cidr), address.len() as u8]);
+        out.extend_from_slice(address);
+    };
+    match network.address {
+        IpAddr::V4(address) => put(V4_FAMILY, &address.octets()),
+        IpAddr::V6(address) => put(V6_FAMILY, &address.octets()),
+    }
+    Ok(())
+}
+
+fn read_network(input: &mut Input<'_>, sql_type: &SqlType) -> Result<Value> {
+    let [family, bits, _, length] = input.array()?;
+    let address: IpAddr = match (family, length) {
+        (V4_FAMILY, 4) => input.array::<4>()?.into(),
+        (V6_FAMILY, 16) => input.array::<16>()?.into(),
+        _ => return Err(invalid(&format!("invalid address family in external \"{sql_type}\" value"))),
+    };
+    let network = Network { address, bits };
+    if bits > network.width() {
+        return Err(invalid(&format!("invalid bits in external \"{sql_type}\" value")));
+    }
+    if *sql_type == SqlType::Cidr && !network.is_whole() {
+        return Err(
+            invalid("invalid external \"cidr\" value").with_detail("Value has bits set to right of mask.")
+        );
+    }
+    Ok(network.into_value())
 }
 
 fn write_text(value: &Value, sql_type: &SqlType, out: &mut Vec<u8>) -> Result<()> {
@@ -252,6 +292,7 @@ pub fn read(bytes: &[u8], sql_type: &SqlType) -> Result<Value> {
         }
         SqlType::Interval => read_interval(&mut input)?,
         SqlType::Uuid => Value::Bytea(input.array::<16>()?.to_vec()),
+        SqlType::Inet | SqlType::Cidr => read_network(&mut input, sql_type)?,
         SqlType::Bytea => fit(Value::Bytea(input.rest().to_vec()), sql_type)?,
         SqlType::JsonB => {
             if input.array()? != [1] {

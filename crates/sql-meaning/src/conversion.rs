@@ -6,6 +6,7 @@ use crate::type_rules::is_number;
 use fabius_program::operation::function::round_single;
 use fabius_value::calendar::{self, DAY_MICROS};
 use fabius_value::interval::Interval;
+use fabius_value::network::Network;
 use fabius_value::value_text::numeric_overflow;
 use fabius_value::{Decimal, Error, Result, SqlState, Value};
 
@@ -104,6 +105,9 @@ fn converted(value: &Value, from: &SqlType, to: &SqlType, style: &TextStyle, fit
         }
         (T::Interval, Value::BigInt(micros)) => {
             Ok(Interval { micros: *micros, ..Interval::default() }.into_value())
+        }
+        (T::Cidr, value) if *from == T::Inet => {
+            Ok(Network::of_value(value).map_or(Value::Null, |host| host.network().into_value()))
         }
         (T::Array(element), Value::List(rows)) => {
             let from = if let T::Array(element) = from { element } else { from };

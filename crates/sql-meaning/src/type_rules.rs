@@ -25,6 +25,8 @@ pub enum Category {
     Bytea,
     /// `uuid`
     Uuid,
+    /// `inet`, `cidr`
+    Network,
     /// `json`, `jsonb`
     Json,
     /// Enumerations.
@@ -64,6 +66,7 @@ pub fn category(sql_type: &SqlType) -> Category {
         SqlType::Interval => Category::Interval,
         SqlType::Bytea => Category::Bytea,
         SqlType::Uuid => Category::Uuid,
+        SqlType::Inet | SqlType::Cidr => Category::Network,
         SqlType::Json | SqlType::JsonB => Category::Json,
         SqlType::Enumeration(_) => Category::Enumeration,
         SqlType::Array(_) => Category::Array,
@@ -157,6 +160,7 @@ pub fn common(left: &SqlType, right: &SqlType) -> Option<SqlType> {
         (T::Char(_), other) if is_text(other) => T::Text,
         (T::Date, T::Timestamp) | (T::Timestamp, T::Date) => T::Timestamp,
         (T::Date | T::Timestamp, T::TimestampTz) | (T::TimestampTz, T::Date | T::Timestamp) => T::TimestampTz,
+        (T::Inet, T::Cidr) | (T::Cidr, T::Inet) => T::Inet,
         (T::Array(a), T::Array(b)) => T::Array(Box::new(common(a, b)?)),
         _ => return None,
     })
@@ -270,6 +274,7 @@ pub fn converts(from: &SqlType, to: &SqlType, context: Context) -> bool {
         }
         (C::Moment, C::Time) => context != Implicit && *from != T::Date,
         (C::Json, C::Json) => context != Implicit,
+        (C::Network, C::Network) => context != Implicit || *to == T::Inet,
         (C::Time, C::Interval) => true,
         (C::Interval, C::Time) => context != Implicit,
         (C::Boolean, C::Number) => context == Explicit && *to == T::Int,

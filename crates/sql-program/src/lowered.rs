@@ -104,10 +104,12 @@ pub enum Fate {
     Deleted,
     /// Their keys changed, and those that refer to them are to be changed too: the values before, then the new ones.
     Changed,
+    /// Inserted, or changed, so that another row has the key of a unique constraint too.
+    Shared,
 }
 
 /// A list of values that a program gives back: of columns that refer to a row that is not there, if they are of a new
-/// row, or was there, if that is gone.
+/// row, or was there, if that is gone; of a unique constraint, if several rows have them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Doubtful {
     /// The table whose constraint it is.

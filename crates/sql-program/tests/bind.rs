@@ -46,7 +46,7 @@ fn column(text: &str) -> Column {
 
 fn key(name: &str, columns: &str) -> Key {
     let columns = columns.split(", ").map(String::from).collect();
-    Key { oid: 0, name: name.into(), columns, is_constraint: true, written: None }
+    Key::of(0, name.into(), columns, true)
 }
 
 fn table(oid: u32, of: &str, columns: &[&str], primary: &str) -> Table {

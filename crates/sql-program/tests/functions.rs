@@ -113,8 +113,7 @@ impl World {
         writeln!(text, "primary key ({}) }}", key.join(", ")).expect("written");
         self.database.define(&text).expect("a table");
         let object = ObjectName { schema: "public".into(), name: name.clone() };
-        let primary_key =
-            Key { oid: 2, name: format!("{name}_pkey"), columns: key, is_constraint: true, written: None };
+        let primary_key = Key::of(2, format!("{name}_pkey"), key, true);
         let table = Table {
             oid: 1,
             name: object.clone(),

@@ -32,7 +32,7 @@ pub fn arrow_type(sql_type: &SqlType) -> DataType {
         SqlType::BigInt | SqlType::Oid | SqlType::Time | SqlType::Enumeration(_) => DataType::Int64,
         SqlType::Real | SqlType::Double => DataType::Float64,
         SqlType::Numeric(_) => DataType::Decimal128(38, sql_type.scale() as i8),
-        SqlType::Bytea | SqlType::Uuid => DataType::Binary,
+        SqlType::Bytea | SqlType::Uuid | SqlType::Inet | SqlType::Cidr => DataType::Binary,
         SqlType::Date => DataType::Date32,
         SqlType::Timestamp | SqlType::TimestampTz => DataType::Timestamp(TimeUnit::Microsecond, None),
         SqlType::Rounded(of, _) => arrow_type(of),
@@ -105,7 +105,7 @@ pub fn column<'a>(values: impl ExactSizeIterator<Item = &'a Value>, sql_type: &S
             }
             Arc::new(builder.finish())
         }
-        SqlType::Bytea | SqlType::Uuid => {
+        SqlType::Bytea | SqlType::Uuid | SqlType::Inet | SqlType::Cidr => {
             build!(BinaryBuilder::with_capacity(n, n * 16), values, n, Value::Bytea(v) => v)
         }
         SqlType::Date => build!(Date32Builder::with_capacity(n), values, n, Value::Date(v) => *v),

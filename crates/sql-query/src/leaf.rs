@@ -253,6 +253,8 @@ fn is_in_key_order(sql_type: &SqlType) -> bool {
             | T::Timestamp
             | T::TimestampTz
             | T::Uuid
+            | T::Inet
+            | T::Cidr
     )
 }
 

@@ -10,6 +10,7 @@
 //! that: object-relational mappers write thousands of them in a row, and it does not matter how they are grouped, so
 //! they make a tree that is balanced.
 
+use super::typed_literal::typed_literal;
 use fabius_sql_planning::heed;
 use fabius_value::{Error, SqlState};
 use sqlparser::ast::{BinaryOperator, DescribeAlias, Expr, Statement, UnaryOperator};
@@ -452,7 +453,7 @@ impl Dialect for Bounded {
         match begins_values(parser) {
             true => Some(values(parser)),
             false if begins_set_operation(parser) => Some(parser.parse_query().map(Expr::Subquery)),
-            false => prefix_operator(parser),
+            false => prefix_operator(parser).or_else(|| typed_literal(parser)),
         }
     }
 

@@ -16,6 +16,7 @@
 //! | [`foreign`] | clauses that sqlparser reads and PostgreSQL does not have: refused |
 //! | [`limits`] | lists that are longer than PostgreSQL takes them: refused |
 //! | [`spelling`] | what sqlparser does not read, in other words |
+//! | `typed_literal` | texts behind the name of their type |
 //! | [`written`] | parts of statements as text that reads back as the same |
 //! | [`part`] | parts of statements that are made of others |
 //! | [`normal_form`] | a statement's text without its literals |
@@ -53,6 +54,7 @@ pub mod session;
 pub mod spelling;
 mod statement;
 pub mod tokens;
+mod typed_literal;
 pub mod written;
 
 pub use command::Command;

@@ -14,6 +14,7 @@
 //! | [`date_field`] | the fields that `extract` and `date_trunc` name |
 //! | [`interval`] | intervals, their text and arithmetic |
 //! | [`moment_text`] | days and moments as text |
+//! | [`network`] | addresses of hosts and networks |
 //! | [`schema`] | tables, columns, indexes, and the numbers that name them |
 //! | [`key`] | the order-preserving byte form of a key |
 //! | [`short_key`] | the same of a few whole numbers, in two words |
@@ -35,6 +36,7 @@ pub mod key;
 pub mod letter_case;
 pub mod limit;
 pub mod moment_text;
+pub mod network;
 pub mod schema;
 pub mod short_key;
 pub mod value;

@@ -270,13 +270,16 @@ fn column_type(random: &mut Random) -> ValueType {
 
 fn key_type(random: &mut Random) -> ValueType {
     use ValueType::*;
-    [Int, Int, Int, BigInt, Text, Varchar, Uuid, Date, Timestamp, Numeric, SmallInt][random.index(11)]
+    [Int, Int, Int, BigInt, Text, Varchar, Uuid, Date, Timestamp, Numeric, SmallInt, Inet][random.index(12)]
 }
 
 /// Whether `key_value` has enough values of it.
 fn has_many_values(of: ValueType) -> bool {
     use ValueType::*;
-    matches!(of, SmallInt | Int | BigInt | Numeric | Text | Varchar | Uuid | Date | Timestamp | TimestampTz)
+    matches!(
+        of,
+        SmallInt | Int | BigInt | Numeric | Text | Varchar | Uuid | Inet | Date | Timestamp | TimestampTz
+    )
 }
 
 /// The number that one part of a key has in a row: rows that are near have the same first part.
@@ -294,6 +297,7 @@ pub fn key_value(of: ValueType, number: usize) -> String {
     match of {
         Text | Varchar => format!("{}{}", ["a", "b", "ab"][number % 3], number / 3),
         Uuid => format!("00000000-0000-0000-0000-{number:012}"),
+        Inet => format!("10.0.{}.{}/24", number / 256 % 256, number % 256),
         Date => format!("{}-{:02}-{:02}", 2024 + number / 336, 1 + number / 28 % 12, 1 + number % 28),
         Timestamp | TimestampTz => {
             let (day, rest) = (number / 24, number % 24);

@@ -19,6 +19,8 @@ pub enum ValueType {
     TimestampTz,
     Interval,
     Uuid,
+    Inet,
+    Cidr,
     Bytea,
     Json,
     Jsonb,
@@ -30,7 +32,7 @@ pub enum ValueType {
 use ValueType::*;
 
 impl ValueType {
-    pub const ALL: [ValueType; 22] = [
+    pub const ALL: [ValueType; 24] = [
         SmallInt,
         Int,
         BigInt,
@@ -47,6 +49,8 @@ impl ValueType {
         TimestampTz,
         Interval,
         Uuid,
+        Inet,
+        Cidr,
         Bytea,
         Json,
         Jsonb,
@@ -78,6 +82,8 @@ impl ValueType {
             TimestampTz => "timestamptz",
             Interval => "interval",
             Uuid => "uuid",
+            Inet => "inet",
+            Cidr => "cidr",
             Bytea => "bytea",
             Json => "json",
             Jsonb => "jsonb",
@@ -106,6 +112,8 @@ impl ValueType {
             TimestampTz => 1184,
             Interval => 1186,
             Uuid => 2950,
+            Inet => 869,
+            Cidr => 650,
             Bytea => 17,
             Json => 114,
             Jsonb => 3802,
@@ -146,6 +154,8 @@ impl ValueType {
                 "11111111-2222-3333-4444-555555555555",
                 "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11",
             ],
+            Inet => &["10.0.0.1", "10.0.0.1/24", "10.2.0.0/16", "192.168.1.5", "::1", "2001:db8::1/64"],
+            Cidr => &["10.0.0.0/8", "10.0.0.0/24", "192.168.1.0/24", "10.0.0.1/32", "2001:db8::/32", "::/0"],
             Bytea => &["\\x", "\\x00", "\\xdeadbeef", "\\x6162"],
             Json => &[
                 "{\"a\": 1, \"b\": [1, 2]}",
@@ -189,7 +199,7 @@ impl ValueType {
 
     /// Whether `min` and `max` take it.
     pub fn has_extremes(self) -> bool {
-        !matches!(self, Json | Jsonb | Boolean | Uuid | Bytea)
+        !matches!(self, Json | Jsonb | Boolean | Uuid | Cidr | Bytea)
     }
 
     /// Whether it can be in a key or an index.

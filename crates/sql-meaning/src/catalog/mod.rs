@@ -98,7 +98,8 @@ pub struct Table {
     pub primary_key: Option<Key>,
     /// Unique constraints and unique indexes.
     pub unique: Vec<Key>,
-    /// Indexes that are not unique.
+    /// Indexes that take rows with one key: those that are not unique, and those of unique constraints that can be
+    /// deferred ([`Table::late_keys`]).
     pub indexes: Vec<Key>,
     /// `CHECK` constraints.
     pub checks: Vec<Check>,
@@ -147,7 +148,7 @@ impl Table {
 
     /// Whether it has a constraint of this name.
     pub fn has_constraint(&self, name: &str) -> bool {
-        let keys = self.primary_key.iter().chain(self.unique.iter().filter(|key| key.is_constraint));
+        let keys = self.keys().filter(|key| key.is_constraint);
         keys.map(|key| &key.name)
             .chain(self.own_checks().map(|check| &check.name))
             .chain(self.foreign_keys.iter().map(|key| &key.name))
@@ -164,10 +165,17 @@ impl Table {
         self.primary_key.iter().chain(&self.unique).chain(&self.indexes)
     }
 
+    /// The unique constraints that can be deferred.
+    pub fn late_keys(&self) -> impl Iterator<Item = &Key> {
+        self.indexes.iter().filter(|key| key.deferral != Deferral::Never)
+    }
+
     /// The constraints that can be deferred, and whether they are from the beginning.
     pub fn deferrable(&self) -> impl Iterator<Item = (ConstraintId, bool)> {
-        let keys = self.foreign_keys.iter().filter(|key| key.deferral != Deferral::Never);
-        keys.map(|key| ((self.oid, key.name.clone()), key.deferral == Deferral::InitiallyDeferred))
+        let references = self.foreign_keys.iter().map(|key| (&key.name, key.deferral));
+        let all = references.chain(self.late_keys().map(|key| (&key.name, key.deferral)));
+        let deferrable = all.filter(|(_, deferral)| *deferral != Deferral::Never);
+        deferrable.map(|(name, deferral)| ((self.oid, name.clone()), deferral == Deferral::InitiallyDeferred))
     }
 
     /// The conditions that are not of domains.
@@ -260,6 +268,9 @@ pub struct Key {
     pub columns: Vec<String>,
     /// Whether it was declared as a constraint, not as an index.
     pub is_constraint: bool,
+    /// When it is checked, if it is a unique constraint.
+    #[serde(default, skip_serializing_if = "Deferral::is_default")]
+    pub deferral: Deferral,
     /// What a unique index of expressions, or of some rows, was declared as. Its columns are hidden ones then, which
     /// are generated: null where a row is not in the index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -278,7 +289,7 @@ pub struct WrittenKey {
 impl Key {
     /// A key of columns.
     pub fn of(oid: Oid, name: String, columns: Vec<String>, is_constraint: bool) -> Key {
-        Key { oid, name, columns, is_constraint, written: None }
+        Key { oid, name, columns, is_constraint, deferral: Deferral::Never, written: None }
     }
 
     /// What it is made of, as SQL.

@@ -177,7 +177,7 @@ pub(super) fn definitions() -> Vec<Definition> {
 }
 
 /// The types that have a least and a greatest value.
-const ORDERED: [&str; 16] = [
+const ORDERED: [&str; 17] = [
     "smallint",
     "int",
     "bigint",
@@ -192,6 +192,7 @@ const ORDERED: [&str; 16] = [
     "timestamp",
     "timestamptz",
     "interval",
+    "inet",
     "anyarray",
     "anyenum",
 ];

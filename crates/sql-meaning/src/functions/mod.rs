@@ -15,6 +15,7 @@
 //! | [`moment`] | of dates, times and intervals |
 //! | `moment_pattern` | moments by the patterns of `to_char` |
 //! | `moment_reading` | moments read by such a pattern |
+//! | [`network`] | of addresses of hosts and networks |
 //! | [`number`] | of numbers |
 //! | [`number_pattern`] | numbers by patterns |
 //! | [`operator`] | operators, which are called by symbols |
@@ -38,6 +39,7 @@ pub mod json;
 pub mod moment;
 mod moment_pattern;
 mod moment_reading;
+pub mod network;
 pub mod number;
 pub mod number_pattern;
 pub mod operator;
@@ -228,6 +230,7 @@ pub static FUNCTIONS: LazyLock<HashMap<String, Vec<Definition>>> = LazyLock::new
         json::definitions(),
         moment::definitions(),
         moment::operators(),
+        network::definitions(),
         number::definitions(),
         number_pattern::definitions(),
         python::definitions(),

@@ -118,7 +118,7 @@ fn numbers() -> Vec<Definition> {
 
 fn comparisons() -> Vec<Definition> {
     const ALIKE: &str = "bool smallint int bigint numeric real float8 oid text name bpchar \
-        bytea date time timestamp timestamptz interval uuid jsonb anyarray anyenum";
+        bytea date time timestamp timestamptz interval uuid inet jsonb anyarray anyenum";
     let crossed = [
         ("name", "text"),
         ("text", "name"),
@@ -246,7 +246,7 @@ mod tests {
     use super::*;
     use crate::functions::Kind;
 
-    const TYPES: [&str; 25] = [
+    const TYPES: [&str; 27] = [
         "boolean",
         "smallint",
         "integer",
@@ -266,6 +266,8 @@ mod tests {
         "timestamptz",
         "interval",
         "uuid",
+        "inet",
+        "cidr",
         "json",
         "jsonb",
         "integer[]",
@@ -328,7 +330,10 @@ mod tests {
                 let line = expected.lines().find_map(|line| line.strip_prefix(&start)).unwrap_or_default();
                 let line = line.split(", ").map(|pair| match pair.rsplit_once(' ') {
                     Some((right, gives)) if gives.ends_with("[]") => {
-                        format!("{} an array", right.trim_end_matches(" double"))
+                        format!(
+                            "{} an array",
+                            right.trim_end_matches(" double").trim_end_matches(" character")
+                        )
                     }
                     _ => pair.to_string(),
                 });

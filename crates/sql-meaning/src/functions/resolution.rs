@@ -164,6 +164,7 @@ fn is_preferred(kind: &SqlType, of: &SqlType) -> bool {
             | SqlType::TimestampTz
             | SqlType::Boolean
             | SqlType::Interval
+            | SqlType::Inet
     );
     is_first && coarse(kind) == coarse(of)
 }

@@ -91,9 +91,9 @@ pub fn definitions() -> Vec<Definition> {
         }),
         define("pg_client_encoding() name stable", |_, _| Ok("UTF8".into())),
         define("getdatabaseencoding() name stable", |_, _| Ok("UTF8".into())),
-        define("inet_server_addr() text stable", |_, _| Ok(Value::Null)),
+        define("inet_server_addr() inet stable", |_, _| Ok(Value::Null)),
         define("inet_server_port() int stable", |_, _| Ok(Value::Null)),
-        define("inet_client_addr() text stable", |_, _| Ok(Value::Null)),
+        define("inet_client_addr() inet stable", |_, _| Ok(Value::Null)),
         define("inet_client_port() int stable", |_, _| Ok(Value::Null)),
         define("pg_my_temp_schema() oid stable", |_, c| {
             let has_temporary = crate::pg_catalog::objects::has_temporary(&c.environment.catalog);

@@ -592,8 +592,7 @@ pub fn join_elements(
     let null = a.get(2).filter(|value| !value.is_null()).map(|_| text_at(a, 2));
     let texts = elements_at(a, 0).into_iter().filter_map(|value| match value {
         Value::Null => null.map(String::from),
-        Value::Boolean(value) => Some(if value { "t" } else { "f" }.to_string()),
-        value => Some(cast_text(&value, element, style)),
+        value => text(&value, element, style),
     });
     texts.collect::<Vec<_>>().join(text_at(a, 1))
 }

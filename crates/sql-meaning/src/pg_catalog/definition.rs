@@ -46,8 +46,9 @@ impl Constraint<'_> {
     /// When it is checked.
     pub fn deferral(&self) -> Deferral {
         match self {
+            Constraint::Key(key, _) => key.deferral,
             Constraint::Foreign(key) => key.deferral,
-            _ => Deferral::Never,
+            Constraint::Check(_) => Deferral::Never,
         }
     }
 
@@ -55,7 +56,8 @@ impl Constraint<'_> {
     pub fn text(&self, is_short: bool) -> String {
         match self {
             Constraint::Key(key, is_primary) => {
-                format!("{} ({})", if *is_primary { "PRIMARY KEY" } else { "UNIQUE" }, list(&key.columns))
+                let word = if *is_primary { "PRIMARY KEY" } else { "UNIQUE" };
+                format!("{word} ({}){}", list(&key.columns), words_of(key.deferral))
             }
             Constraint::Check(check) if is_short => format!("CHECK ({})", check.condition),
             Constraint::Check(check) => format!("CHECK (({}))", check.condition),
@@ -76,14 +78,18 @@ impl Constraint<'_> {
                     };
                     text += &format!(" ON {event} {word}");
                 }
-                text += match key.deferral {
-                    Deferral::Never => "",
-                    Deferral::InitiallyImmediate => " DEFERRABLE",
-                    Deferral::InitiallyDeferred => " DEFERRABLE INITIALLY DEFERRED",
-                };
-                text
+                text + words_of(key.deferral)
             }
         }
+    }
+}
+
+/// When a constraint is checked, behind its definition.
+fn words_of(deferral: Deferral) -> &'static str {
+    match deferral {
+        Deferral::Never => "",
+        Deferral::InitiallyImmediate => " DEFERRABLE",
+        Deferral::InitiallyDeferred => " DEFERRABLE INITIALLY DEFERRED",
     }
 }
 
@@ -100,8 +106,8 @@ pub fn qualified(name: &ObjectName) -> String {
 /// A table's constraints with their numbers.
 pub fn constraints(table: &Table) -> Vec<(u32, Constraint<'_>)> {
     let derived = |n: usize| DERIVED + (table.oid & 0x00ff_ffff).wrapping_mul(64) + (n as u32 & 63);
-    let keys =
-        table.primary_key.iter().map(|key| (key, true)).chain(table.unique.iter().map(|key| (key, false)));
+    let unique = table.unique.iter().chain(table.late_keys()).map(|key| (key, false));
+    let keys = table.primary_key.iter().map(|key| (key, true)).chain(unique);
     let keys = keys.filter(|(key, is_primary)| *is_primary || key.is_constraint);
     let mut all: Vec<(u32, Constraint<'_>)> = keys
         .enumerate()
@@ -141,7 +147,9 @@ pub fn indexes(table: &Table) -> impl Iterator<Item = (&Key, bool, bool)> {
     // What a `REFERENCES` constraint is checked along is no index that anyone made.
     let is_own =
         |key: &&Key| !table.foreign_keys.iter().any(|foreign| key.name == format!("{}_idx", foreign.name));
-    primary.chain(unique).chain(table.indexes.iter().filter(is_own).map(|key| (key, false, false)))
+    primary
+        .chain(unique)
+        .chain(table.indexes.iter().filter(is_own).map(|key| (key, false, key.deferral != Deferral::Never)))
 }
 
 /// An index as `pg_get_indexdef` shows it.

@@ -302,7 +302,7 @@ fn indexes(catalog: &Catalog) -> Vec<Row> {
                 ("indnkeyatts", number(count)),
                 ("indisunique", truth(is_unique)),
                 ("indisprimary", truth(is_primary)),
-                ("indimmediate", truth(true)),
+                ("indimmediate", truth(key.deferral == Deferral::Never)),
                 ("indisvalid", truth(true)),
                 ("indisready", truth(true)),
                 ("indislive", truth(true)),

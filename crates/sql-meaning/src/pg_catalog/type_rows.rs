@@ -120,6 +120,7 @@ const OPERATOR_CLASSES: &[(u32, &str, u32)] = &[
     (3127, "timestamptz_ops", 1184),
     (1996, "time_ops", 1083),
     (2968, "uuid_ops", 2950),
+    (1974, "inet_ops", 869),
     (426, "bpchar_ops", 1042),
     (10_069, "enum_ops", ANY_ENUM),
 ];
@@ -132,6 +133,7 @@ pub fn operator_class(sql_type: &SqlType) -> u32 {
     let oid = match sql_type {
         SqlType::Enumeration(_) => ANY_ENUM,
         SqlType::VarChar(_) | SqlType::Name => 25,
+        SqlType::Cidr => 869,
         other => other.oid(),
     };
     OPERATOR_CLASSES.iter().find(|(_, _, input)| *input == oid).map_or(0, |(class, ..)| *class)

@@ -58,6 +58,10 @@ pub enum SqlType {
     Interval,
     /// `uuid`: stored as its 16 bytes.
     Uuid,
+    /// `inet`: stored as bytes in the order of addresses ([`Network`](fabius_value::network::Network)).
+    Inet,
+    /// `cidr`: an `inet` whose bits behind its network's are all 0.
+    Cidr,
     /// `json`: stored as it was written.
     Json,
     /// `jsonb`: stored as PostgreSQL prints it.
@@ -90,7 +94,7 @@ impl SqlType {
             }
             SqlType::VarChar(limit) => DataType::Text { limit: *limit },
             SqlType::Char(length) => DataType::Char { length: *length },
-            SqlType::Bytea | SqlType::Uuid => DataType::Bytea,
+            SqlType::Bytea | SqlType::Uuid | SqlType::Inet | SqlType::Cidr => DataType::Bytea,
             SqlType::Date => DataType::Date,
             SqlType::Timestamp | SqlType::TimestampTz => DataType::Timestamp,
             SqlType::Rounded(of, _) => return of.storage(),

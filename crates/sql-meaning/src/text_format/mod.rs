@@ -29,6 +29,7 @@ use crate::sql_type::SqlType;
 use crate::type_rules::ANY_CHAR;
 use chrono_tz::Tz;
 use fabius_value::interval::{self, Interval};
+use fabius_value::network::Network;
 use fabius_value::{Value, float_text, moment_text, value_text};
 use std::io::Write;
 
@@ -111,6 +112,12 @@ pub fn write(value: &Value, sql_type: &SqlType, style: &TextStyle, out: &mut Vec
         }
         (Value::Text(v), _) => out.extend_from_slice(v.as_bytes()),
         (Value::Bytea(v), SqlType::Uuid) if v.len() == 16 => value_text::write_uuid(v, out),
+        (Value::Bytea(v), SqlType::Inet) => {
+            Network::of_bytes(v).into_iter().for_each(|network| drop(write!(out, "{network}")))
+        }
+        (Value::Bytea(v), SqlType::Cidr) => {
+            Network::of_bytes(v).into_iter().for_each(|network| out.extend(network.shown_whole().bytes()))
+        }
         (Value::Bytea(v), _) if style.escapes_bytea => v.iter().for_each(|byte| match byte {
             b'\\' => out.extend_from_slice(b"\\\\"),
             0x20..=0x7e => out.push(*byte),
@@ -153,12 +160,15 @@ pub fn text(value: &Value, sql_type: &SqlType, style: &TextStyle) -> Option<Stri
     Some(String::from_utf8_lossy(&out).into_owned())
 }
 
-/// A value as a cast to `text` gives it: truths are words, and `character` has no blanks at its end. Null,
-/// of which a cast makes null, gives no text.
+/// A value as a cast to `text` gives it: truths are words, `character` has no blanks at its end, and `inet` shows all
+/// of its bits. Null, of which a cast makes null, gives no text.
 pub fn cast_text(value: &Value, sql_type: &SqlType, style: &TextStyle) -> String {
     match (value, sql_type) {
         (Value::Boolean(value), _) => value.to_string(),
         (Value::Text(text), SqlType::Char(_)) => text.trim_end_matches(' ').to_string(),
+        (Value::Bytea(_), SqlType::Inet) => {
+            Network::of_value(value).map_or_else(String::new, Network::shown_whole)
+        }
         _ => text(value, sql_type, style).unwrap_or_default(),
     }
 }

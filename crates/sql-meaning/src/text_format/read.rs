@@ -4,6 +4,7 @@ use super::json::{check_json, jsonb};
 use super::{TextStyle, zone};
 use crate::sql_type::SqlType;
 use fabius_value::interval;
+use fabius_value::network::Network;
 use fabius_value::value::fit_text;
 use fabius_value::{DataType, Decimal, Error, Result, SqlState, Value, calendar, moment_text, value_text};
 
@@ -48,6 +49,10 @@ pub fn read(text: &str, sql_type: &SqlType, style: &TextStyle, fit: Fit) -> Resu
             let uuid = uuid.ok_or_else(|| value_text::invalid(text, "uuid"))?;
             Ok(Value::Bytea(uuid.into_bytes().to_vec()))
         }
+        SqlType::Inet => Network::host_of_text(text)
+            .map(Network::into_value)
+            .ok_or_else(|| value_text::invalid(text, "inet")),
+        SqlType::Cidr => cidr(text),
         SqlType::Date => moment(moment_text::read_date(text, style.order).map(Value::Date), "date"),
         SqlType::Time => moment(moment_text::read_time(text, style.order).map(Value::BigInt), "time"),
         SqlType::Timestamp => {
@@ -70,6 +75,16 @@ pub fn read(text: &str, sql_type: &SqlType, style: &TextStyle, fit: Fit) -> Resu
         }
         SqlType::Void | SqlType::Unknown => Ok(text.into()),
     }
+}
+
+/// A network; bits behind its own are refused.
+fn cidr(text: &str) -> Result<Value> {
+    let network = Network::network_of_text(text).ok_or_else(|| value_text::invalid(text, "cidr"))?;
+    if !network.is_whole() {
+        return Err(Error::new(SqlState::INVALID_TEXT, format!("invalid cidr value: \"{text}\""))
+            .with_detail("Value has bits set to right of mask."));
+    }
+    Ok(network.into_value())
 }
 
 /// A moment or time, rounded to so many digits of a second.

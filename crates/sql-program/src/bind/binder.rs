@@ -10,7 +10,7 @@ use super::tree;
 use crate::lowered::{Argument, Doubtful, Fate};
 use fabius_program::syntax::tree::{Block, Expression, Statement, TypeName};
 use fabius_sql_meaning::catalog::Relation;
-use fabius_sql_meaning::catalog::{Catalog, ForeignKey, ObjectName, Oid, Table, folded};
+use fabius_sql_meaning::catalog::{Catalog, ForeignKey, Key, ObjectName, Oid, Table, folded};
 use fabius_sql_meaning::parameter_types::ParameterTypes;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_syntax::normal_form::NormalForm;
@@ -55,6 +55,14 @@ pub(super) struct Followed {
     pub(super) list: String,
 }
 
+/// A unique constraint that can be deferred, of whose rows a statement writes some.
+pub(super) struct LateKey {
+    pub(super) table: Arc<Table>,
+    pub(super) key: Key,
+    /// A list of the keys that they get.
+    pub(super) list: String,
+}
+
 /// Binds statements and expressions into a block of a program.
 pub struct Binder<'a> {
     /// What names of tables, sequences and functions mean.
@@ -84,6 +92,8 @@ pub struct Binder<'a> {
     pub(super) own_references: Vec<OwnReference>,
     /// References that are checked then since a change came along another one with their columns.
     pub(super) followed: Vec<Followed>,
+    /// Unique constraints that are checked then.
+    pub(super) late_keys: Vec<LateKey>,
     /// Whether the loop whose body is built next keeps a limit itself.
     pub(super) limited: bool,
     /// Whether a list is bound again, for what is wrong with it: what is within it is not bound a third time.
@@ -137,6 +147,7 @@ impl<'a> Binder<'a> {
             in_list: None,
             own_references: Vec::new(),
             followed: Vec::new(),
+            late_keys: Vec::new(),
             limited: false,
             tells_wrong: false,
             scopes: Vec::new(),

@@ -186,7 +186,10 @@ impl<'a> Binder<'a> {
     /// The keys whose conflicts an ON CONFLICT means.
     fn arbiters(&mut self, table: &Table, conflict: &ast::OnConflict) -> Bind<Vec<Vec<String>>> {
         let keys = || table.primary_key.iter().chain(&table.unique);
+        let late =
+            "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters";
         match &conflict.conflict_target {
+            None if table.late_keys().next().is_some() => self.fail(b"55000", late, Place::none()),
             None => Ok(keys().map(|key| key.columns.clone()).collect()),
             Some(ast::ConflictTarget::Columns(names)) => {
                 if let [name] = names.as_slice()
@@ -208,6 +211,9 @@ impl<'a> Binder<'a> {
                 };
                 match keys().map(|key| key.columns.clone()).find(same) {
                     Some(key) => Ok(vec![key]),
+                    None if table.late_keys().any(|key| same(&key.columns)) => {
+                        self.fail(b"55000", late, Place::none())
+                    }
                     None => self.fail(b"42P10", NO_ARBITER, Place::none()),
                 }
             }
@@ -215,6 +221,9 @@ impl<'a> Binder<'a> {
                 let wanted = super::binder::path(name)?.pop().unwrap_or_default();
                 match keys().find(|key| key.name == wanted) {
                     Some(key) => Ok(vec![key.columns.clone()]),
+                    None if table.late_keys().any(|key| key.name == wanted) => {
+                        self.fail(b"55000", late, Place::of(name))
+                    }
                     None => {
                         let of = &table.name.name;
                         let message = format!("constraint \"{wanted}\" for table \"{of}\" does not exist");

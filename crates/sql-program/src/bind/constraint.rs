@@ -154,7 +154,7 @@ impl Binder<'_> {
         let holds = tree::any(ways);
         if self.catalog.waits(table, &key.name).is_some() {
             let values = settled.into_iter().map(|value| value.expression).collect();
-            return self.doubt(table, key, Fate::New, (tree::not(holds), values));
+            return self.doubt(table, &key.name, Fate::New, (tree::not(holds), values));
         }
         let child = &table.name.name;
         let message =
@@ -306,7 +306,12 @@ impl Binder<'_> {
 
 /// `'Key (a, b)=(' || a || ', ' || b`; `None` if a value has no text in programs.
 fn key_in_words(names: &[String], values: &[Bound]) -> Option<Expression> {
-    let mut words = tree::text(format!("Key ({})=(", names.join(", ")));
+    values_in_words(&format!("Key ({})=(", names.join(", ")), values)
+}
+
+/// Values with commas, behind what stands before them; `None` if a value has no text in programs.
+pub(super) fn values_in_words(before: &str, values: &[Bound]) -> Option<Expression> {
+    let mut words = tree::text(before);
     for (at, value) in values.iter().enumerate() {
         if value.data_type == DataType::Bytea {
             return None;
@@ -327,7 +332,13 @@ pub(super) fn row_in_words(table: &Table, values: &[Bound]) -> Option<Expression
     for (at, (value, column)) in seen.enumerate() {
         let differs = matches!(
             column.sql_type,
-            SqlType::Bytea | SqlType::Uuid | SqlType::Time | SqlType::Char(_) | SqlType::Enumeration(_)
+            SqlType::Bytea
+                | SqlType::Uuid
+                | SqlType::Inet
+                | SqlType::Cidr
+                | SqlType::Time
+                | SqlType::Char(_)
+                | SqlType::Enumeration(_)
         );
         if differs {
             return None;

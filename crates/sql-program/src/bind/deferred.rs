@@ -1,4 +1,4 @@
-//! References that are checked when their transaction ends (ISO/IEC 9075-2, constraint mode; `SET CONSTRAINTS` in
+//! Constraints that are checked when their transaction ends (ISO/IEC 9075-2, constraint mode; `SET CONSTRAINTS` in
 //! PostgreSQL's documentation).
 //!
 //! A program looks when it writes a row, as always. What holds then holds at the end, unless a later statement, which
@@ -18,25 +18,28 @@ use fabius_program::syntax::tree::{Expression, Parameter, Results, Statement, St
 use fabius_sql_meaning::catalog::{ForeignKey, Table};
 
 impl Binder<'_> {
-    /// Keeps the values of the referring columns if a reference does not hold now.
+    /// Keeps the values of a constraint's columns if it does not hold now.
     pub(super) fn doubt(
         &mut self,
-        child: &Table,
-        key: &ForeignKey,
+        table: &Table,
+        constraint: &str,
         of: Fate,
         (fails, values): (Expression, Vec<Expression>),
     ) -> Bind<()> {
-        let number = child.foreign_keys.iter().position(|other| other.name == key.name).unwrap_or_default();
+        let references = table.foreign_keys.iter().map(|key| &key.name);
+        let mut names = references.chain(table.late_keys().map(|key| &key.name));
+        let number = names.position(|name| name == constraint).unwrap_or_default();
         let fate = match of {
             Fate::New => "new",
             Fate::Gone => "gone",
             Fate::Deleted => "deleted",
             Fate::Changed => "changed",
+            Fate::Shared => "shared",
         };
-        let list = format!("doubtful_{}_{number}_{fate}", child.oid);
+        let list = format!("doubtful_{}_{number}_{fate}", table.oid);
         let append = tree::append(&list, values);
         self.emit(tree::when(fails, vec![append], None));
-        let (table, constraint) = (child.name.clone(), key.name.clone());
+        let (table, constraint) = (table.name.clone(), constraint.to_string());
         self.doubtful.insert(Doubtful { table, constraint, of, list });
         Ok(())
     }
@@ -50,7 +53,7 @@ impl Binder<'_> {
     ) -> Bind<()> {
         let referred = self.row_exists(child, columns)?;
         let values = columns.iter().map(|(_, value)| value.clone()).collect();
-        self.doubt(child, key, Fate::Gone, (referred, values))
+        self.doubt(child, &key.name, Fate::Gone, (referred, values))
     }
 
     /// Keeps what `CASCADE`, `SET NULL` or `SET DEFAULT` is about until all parts of the statement have run.
@@ -62,7 +65,7 @@ impl Binder<'_> {
         columns: &[(String, Expression)],
     ) -> Bind<()> {
         let values = columns.iter().map(|(_, value)| value.clone()).collect();
-        self.doubt(child, key, of, (tree::boolean(true), values))
+        self.doubt(child, &key.name, of, (tree::boolean(true), values))
     }
 
     /// The lists of what is doubtful, as the last results of the program.
@@ -82,9 +85,11 @@ impl Binder<'_> {
         let Some(table) = self.catalog.tables.get(&doubtful.table) else {
             return super::stop::beyond("a table that is gone");
         };
-        let key = table.foreign_keys.iter().find(|key| key.name == doubtful.constraint);
+        let references = table.foreign_keys.iter().map(|key| (&key.name, &key.columns));
+        let mut all = references.chain(table.late_keys().map(|key| (&key.name, &key.columns)));
+        let of = all.find(|(name, _)| **name == doubtful.constraint);
         let mut fields = Vec::new();
-        let columns = || key.iter().flat_map(|key| &key.columns);
+        let columns = || of.iter().flat_map(|(_, columns)| *columns);
         let new = columns().filter(|_| doubtful.of == Fate::Changed);
         for (at, column) in columns().chain(new).enumerate() {
             let sql_type = &table.columns[place(table, column)?].sql_type;

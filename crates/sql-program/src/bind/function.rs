@@ -148,11 +148,9 @@ impl Binder<'_> {
             if argument.is_null() {
                 continue;
             }
-            if argument.sql_type == SqlType::Boolean {
-                return beyond("a truth as it is shown");
-            }
-            if let SqlType::Char(_) = argument.sql_type {
-                return beyond("a character with its blanks");
+            // A cast to text is not what is shown.
+            if let SqlType::Boolean | SqlType::Char(_) | SqlType::Inet = argument.sql_type {
+                return beyond(format!("{} as it is shown", argument.sql_type));
             }
             let text = self.typed(argument, &SqlType::Text)?;
             let text = self.convert(text, &SqlType::Text, Context::Assignment)?;

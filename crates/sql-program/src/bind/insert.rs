@@ -395,6 +395,7 @@ impl<'a> Binder<'a> {
     /// What is done with a row that is in.
     pub(super) fn inserted(&mut self, target: &mut Target<'_, '_, 'a>, new: &[Bound]) -> Bind<()> {
         let table = target.table.clone();
+        self.note_late_keys(&table, new, &vec![true; new.len()])?;
         let mut values = Vec::new();
         for (at, (value, column)) in new.iter().zip(&table.columns).enumerate() {
             let origin = (table.oid, at as u16 + 1);

@@ -62,6 +62,7 @@ impl<'a> Binder<'a> {
             let changed = vec![true; table.columns.len()];
             binder.check_change(table, &values, &changed, moving.along)?;
             binder.emit(tree::insert(&table.storage, columns));
+            binder.note_late_keys(table, &values, &changed)?;
             let key = binder.key_among(table, &values)?;
             let relation = Binder::keyed(table, moving.alias.clone(), key);
             binder.with_scope(vec![relation], |binder| binder.afterwards(after))

@@ -24,7 +24,7 @@ impl Binder<'_> {
                 continue;
             }
             let list = self.name("own");
-            let declaration = own_list(table, key, &list)?;
+            let declaration = own_list(table, &key.columns, &list)?;
             self.emit(declaration);
             self.own_references.push(OwnReference { key: key.clone(), list, of });
         }
@@ -43,21 +43,28 @@ impl Binder<'_> {
         true
     }
 
-    /// Does what may change rows along references, then checks others that these rows have.
+    /// Does what may change rows, then checks what waits until all are written: references that rows have besides the
+    /// one along which they changed, unique constraints that can be deferred.
     pub(super) fn with_followed<T>(&mut self, act: impl FnOnce(&mut Self) -> Bind<T>) -> Bind<T> {
-        let outer = std::mem::take(&mut self.followed);
+        let outer = (std::mem::take(&mut self.followed), std::mem::take(&mut self.late_keys));
         let (block, done) = self.nested(act)?;
-        let followed = std::mem::replace(&mut self.followed, outer);
+        let followed = std::mem::replace(&mut self.followed, outer.0);
+        let late_keys = std::mem::replace(&mut self.late_keys, outer.1);
         for Followed { table, key, list } in &followed {
-            let declaration = own_list(table, key, list)?;
+            let declaration = own_list(table, &key.columns, list)?;
+            self.emit(declaration);
+        }
+        for late in &late_keys {
+            let declaration = Binder::late_list(late)?;
             self.emit(declaration);
         }
         self.block.extend(block);
         followed.iter().try_for_each(|Followed { table, key, list }| {
             self.second_pass(list, |binder, each| {
-                binder.check_parent(table, key, &listed(table, key, each)?, None)
+                binder.check_parent(table, key, &listed(table, &key.columns, each)?, None)
             })
         })?;
+        late_keys.iter().try_for_each(|late| self.check_late_key(late))?;
         Ok(done)
     }
 
@@ -83,7 +90,7 @@ impl Binder<'_> {
     pub(super) fn check_own(&mut self, table: &Arc<Table>) -> Bind<()> {
         for OwnReference { key, list, of } in std::mem::take(&mut self.own_references) {
             self.second_pass(&list, |binder, each| {
-                let referring = listed(table, &key, each)?;
+                let referring = listed(table, &key.columns, each)?;
                 if of == Fate::New {
                     return binder.check_parent(table, &key, &referring, None);
                 }
@@ -98,17 +105,17 @@ impl Binder<'_> {
     }
 }
 
-/// A list for values of referring columns.
-fn own_list(table: &Table, key: &ForeignKey, list: &str) -> Bind<Statement> {
-    let columns = places(table, &key.columns)?.into_iter().enumerate();
+/// A list for values of columns of a constraint.
+pub(super) fn own_list(table: &Table, columns: &[String], list: &str) -> Bind<Statement> {
+    let columns = places(table, columns)?.into_iter().enumerate();
     let fields =
         columns.map(|(at, column)| tree::field(&field(at), held(&table.columns[column].sql_type), true));
     Ok(tree::declare_list(list, fields.collect()))
 }
 
 /// The values of an element of such a list.
-fn listed(table: &Table, key: &ForeignKey, each: &str) -> Bind<Vec<Bound>> {
-    let columns = key.columns.iter().enumerate();
+pub(super) fn listed(table: &Table, columns: &[String], each: &str) -> Bind<Vec<Bound>> {
+    let columns = columns.iter().enumerate();
     columns
         .map(|(at, name)| {
             let sql_type = table.columns[place(table, name)?].sql_type.clone();

@@ -28,6 +28,7 @@
 //! | `table_function` | functions of the catalog |
 //! | `write`, `insert`, `conflict`, `update`, `key_change`, `delete` | writes |
 //! | `constraint`, `late_reference`, `deferred` | CHECK and REFERENCES; behind all rows, at a transaction's end |
+//! | `late_unique` | UNIQUE that can be deferred |
 //! | `cascade`, `generated` | what is done to rows that refer to others; generated columns |
 //! | `lowering` | a whole statement as a program |
 //! | `untyped` | literals and parameters that are given to columns |
@@ -61,6 +62,7 @@ mod inputs;
 mod insert;
 mod key_change;
 mod late_reference;
+mod late_unique;
 mod list;
 mod lookup;
 mod lowering;

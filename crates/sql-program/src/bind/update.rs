@@ -272,7 +272,7 @@ impl<'a> Binder<'a> {
         }
         let is_checked =
             !table.checks.is_empty() || along.map_or(!table.foreign_keys.is_empty(), |key| key.shares(table));
-        if is_checked || table.has_generated() {
+        if is_checked || table.has_generated() || table.late_keys().next().is_some() {
             for (column, value) in &assignments {
                 // What a check or a generated column reads is what is stored.
                 if value.is_null() {
@@ -286,6 +286,7 @@ impl<'a> Binder<'a> {
         if is_checked {
             self.check_change(table, &new, &changed, along)?;
         }
+        self.note_late_keys(table, &new, &changed)?;
         let referred = self.referrers(table).into_iter().any(|(_, key)| {
             key.parent_columns.iter().any(|name| {
                 table.columns.iter().position(|column| column.name == *name).is_some_and(|at| changed[at])

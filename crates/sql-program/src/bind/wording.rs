@@ -2,8 +2,8 @@
 
 use fabius_sql_meaning::catalog::{Catalog, Table};
 use fabius_sql_meaning::sql_type::SqlType;
-use fabius_sql_meaning::text_format::{TextStyle, cast_text};
-use fabius_value::{Error, SqlState, Value};
+use fabius_sql_meaning::text_format::{self, TextStyle};
+use fabius_value::{DataType, Error, SqlState, Value};
 
 /// `(a, b) = (1, 2)` as PostgreSQL writes it, and with what the user has declared the key as.
 fn key_in_words(key: &str, name: &str, table: &Table) -> String {
@@ -15,14 +15,15 @@ fn key_in_words(key: &str, name: &str, table: &Table) -> String {
     };
     let single = table.key(name).filter(|key| key.columns.len() == 1);
     let of = single.and_then(|key| table.column(&key.columns[0])).map(|column| &column.sql_type);
-    let number = values.trim_matches(['(', ')']).parse::<i64>();
-    match (of, number) {
-        // What is stored as a number is no number to users.
-        (Some(of @ (SqlType::Enumeration(_) | SqlType::Time)), Ok(number)) => {
-            format!("{columns}=({})", cast_text(&Value::BigInt(number), of, &TextStyle::default()))
-        }
-        _ => format!("{columns}={values}"),
-    }
+    let stored = values.trim_matches(['(', ')']);
+    // What is stored as a number or bytes is something else to users.
+    let value = match of {
+        Some(SqlType::Enumeration(_) | SqlType::Time) => Value::parse(stored, DataType::BigInt).ok(),
+        Some(SqlType::Uuid | SqlType::Inet | SqlType::Cidr) => Value::parse(stored, DataType::Bytea).ok(),
+        _ => None,
+    };
+    let shown = of.zip(value).and_then(|(of, value)| text_format::text(&value, of, &TextStyle::default()));
+    shown.map_or_else(|| format!("{columns}={values}"), |shown| format!("{columns}=({shown})"))
 }
 
 /// The error with the names of SQL in it, and with the table, column and constraint that it is about.

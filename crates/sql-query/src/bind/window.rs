@@ -34,7 +34,13 @@ impl Binder<'_> {
             let typed = self.sort_value(&key.expr)?;
             has_distances &= !matches!(
                 typed.sql_type,
-                SqlType::Uuid | SqlType::Bytea | SqlType::Boolean | SqlType::JsonB | SqlType::Enumeration(_)
+                SqlType::Uuid
+                    | SqlType::Bytea
+                    | SqlType::Boolean
+                    | SqlType::JsonB
+                    | SqlType::Inet
+                    | SqlType::Cidr
+                    | SqlType::Enumeration(_)
             );
             order_by.push(sort_of(typed, &key.options));
         }

@@ -7,7 +7,7 @@
 
 use super::Connection;
 use fabius_sql_meaning::catalog::{
-    Catalog, ConstraintId, ForeignKey, ReferentialAction, Table, Until, parts,
+    Catalog, ConstraintId, ForeignKey, Key, ReferentialAction, Table, Until, parts,
 };
 use fabius_sql_meaning::type_rules::without_modifiers;
 use fabius_sql_program::lowered::{Fate, Lowered};
@@ -28,12 +28,12 @@ pub(super) struct ConstraintModes {
     postponed: BTreeSet<ConstraintId>,
 }
 
-/// A reference that did not hold when a statement was over.
+/// What did not hold when a statement was over: a reference, or that a key is one row's alone.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Doubt {
     constraint: ConstraintId,
     of: Fate,
-    /// Values of the referring columns; of those that are to change with a key, the new ones behind them.
+    /// Values of the constraint's columns; of references that are to change with a key, the new ones behind them.
     values: Vec<Value>,
 }
 
@@ -41,7 +41,7 @@ impl Doubt {
     /// What the reference does to the rows that refer to what is gone or has changed.
     fn action(&self, key: &ForeignKey) -> Option<ReferentialAction> {
         match self.of {
-            Fate::New | Fate::Gone => None,
+            Fate::New | Fate::Gone | Fate::Shared => None,
             Fate::Deleted => Some(key.on_delete),
             Fate::Changed => Some(key.on_update),
         }
@@ -187,7 +187,7 @@ impl Connection {
     /// Looks once more at what did not hold.
     ///
     /// # Errors
-    /// `23503`
+    /// `23503`, `23505`
     pub(super) async fn settle_doubts(&mut self, which: impl Fn(&ConstraintId) -> bool) -> Result<()> {
         let Some(open) = self.transaction.get_mut().filter(|open| !open.doubts.is_empty()) else {
             return Ok(());
@@ -206,18 +206,24 @@ impl Connection {
             let Some(table) = catalog.tables.values().find(|table| table.oid == oid).cloned() else {
                 continue;
             };
-            match table.foreign_keys.iter().find(|key| key.name == name) {
-                Some(key) if doubts.len() <= SINGLE => {
-                    for doubt in &doubts {
-                        self.verify_reference(&table, key, Some(doubt)).await?;
-                    }
+            let named = |key: &str| key == name;
+            let mut references: Vec<_> = table.foreign_keys.iter().filter(|key| named(&key.name)).collect();
+            let mut unique: Vec<_> = table.late_keys().filter(|key| named(&key.name)).collect();
+            let mut each: Vec<_> = doubts.iter().map(Some).collect();
+            let is_renamed = references.is_empty() && unique.is_empty();
+            if is_renamed {
+                references.extend(&table.foreign_keys);
+                unique.extend(table.late_keys());
+            }
+            if is_renamed || doubts.len() > SINGLE {
+                each = vec![None];
+            }
+            for doubt in each {
+                for key in &references {
+                    self.verify_reference(&table, key, doubt).await?;
                 }
-                Some(key) => self.verify_reference(&table, key, None).await?,
-                // It has another name by now.
-                None => {
-                    for key in &table.foreign_keys {
-                        self.verify_reference(&table, key, None).await?;
-                    }
+                for key in &unique {
+                    self.verify_unique(&table, key, doubt).await?;
                 }
             }
         }
@@ -287,6 +293,42 @@ impl Connection {
         Err(Error::new(SqlState(*b"23503"), message)
             .with_detail(detail)
             .with_table(&table.name.schema, child)
+            .with_constraint(&key.name))
+    }
+
+    /// Looks whether keys are one row's alone: all of a constraint, or those that something doubtful is about.
+    ///
+    /// # Errors
+    /// `23505`
+    pub(crate) async fn verify_unique(
+        &mut self,
+        table: &Table,
+        key: &Key,
+        doubt: Option<&Doubt>,
+    ) -> Result<()> {
+        let own: Vec<String> = key.columns.iter().map(|own| quoted(own)).collect();
+        let conditions = own.iter().enumerate().map(|(at, own)| match doubt {
+            Some(_) => format!("{own} = ${}", at + 1),
+            None => format!("{own} IS NOT NULL"),
+        });
+        let texts: Vec<String> = own.iter().map(|own| format!("min({own}::text)")).collect();
+        let text = format!(
+            "SELECT {} FROM {} WHERE {} GROUP BY {} HAVING count(*) > 1 LIMIT 1",
+            texts.join(", "),
+            quoted_object(&table.name),
+            conditions.collect::<Vec<_>>().join(" AND "),
+            own.join(", ")
+        );
+        let values = doubt.map_or(&[][..], |doubt| &doubt.values);
+        let types = key.columns.iter().filter_map(|own| table.column(own)).take(values.len());
+        let types: Vec<_> = types.map(|column| without_modifiers(&column.sql_type)).collect();
+        let rows = Box::pin(self.query_rows(&text, &types, values)).await?;
+        let Some(row) = rows.first() else { return Ok(()) };
+        let values = row.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let message = format!("duplicate key value violates unique constraint \"{}\"", key.name);
+        Err(Error::new(SqlState::UNIQUE_VIOLATION, message)
+            .with_detail(format!("Key ({})=({values}) already exists.", key.columns.join(", ")))
+            .with_table(&table.name.schema, &table.name.name)
             .with_constraint(&key.name))
     }
 

@@ -3,7 +3,7 @@
 use super::create_table::{identity, read_options, refuse_incomparable};
 use super::generated::{mentions, refuse_change};
 use super::materialized_view::refuse_materialized;
-use super::storage::Filling;
+use super::storage::{Filling, not_unique};
 use super::{depended_on, not_supported};
 use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
@@ -77,6 +77,11 @@ impl Connection {
         }
         for key in added_keys {
             self.verify_key(&after, &key).await?;
+        }
+        for key in after.late_keys() {
+            if is_converted || before.key(&key.name).is_none() {
+                self.verify_unique(&after, key, None).await.map_err(|error| not_unique(&error, &key.name))?;
+            }
         }
         if is_converted {
             self.verify_children(&after).await?;
@@ -462,7 +467,9 @@ impl Connection {
         if table.primary_key.as_ref().is_some_and(|key| key.name == name) {
             table.primary_key = None;
         }
-        table.unique.retain(|key| !(key.is_constraint && key.name == name));
+        for keys in [&mut table.unique, &mut table.indexes] {
+            keys.retain(|key| !(key.is_constraint && key.name == name));
+        }
         table.checks.retain(|check| check.domain.is_some() || check.name != name);
         table.foreign_keys.retain(|key| key.name != name);
         if count(table) < before {
@@ -588,7 +595,8 @@ fn renamed(sql: &str, old: &str, new: &str) -> Result<String> {
 }
 
 fn rename_constraint(table: &mut Table, old: &str, new: String) -> Result<()> {
-    let keys = table.primary_key.iter_mut().chain(&mut table.unique);
+    let late = table.indexes.iter_mut().filter(|key| key.is_constraint);
+    let keys = table.primary_key.iter_mut().chain(&mut table.unique).chain(late);
     let names = keys.map(|key| &mut key.name);
     let names = names.chain(table.checks.iter_mut().map(|check| &mut check.name));
     let mut names = names.chain(table.foreign_keys.iter_mut().map(|key| &mut key.name));

@@ -239,8 +239,10 @@ impl Connection {
                     let key_name = constraint_name.as_ref().map(folded);
                     constraints.push((key_name, ColumnConstraint::Primary));
                 }
-                ast::ColumnOption::Unique(_) => {
-                    constraints.push((constraint_name.as_ref().map(folded), ColumnConstraint::Unique));
+                ast::ColumnOption::Unique(key) => {
+                    let deferral = deferral(key.characteristics.as_ref())?;
+                    let key_name = constraint_name.as_ref().map(folded);
+                    constraints.push((key_name, ColumnConstraint::Unique(deferral)));
                 }
                 ast::ColumnOption::Check(check) => {
                     let name = constraint_name.as_ref().or(check.name.as_ref()).map(folded);
@@ -287,7 +289,9 @@ impl Connection {
         for (given, constraint) in constraints {
             match constraint {
                 ColumnConstraint::Primary => self.add_primary_key(table, given, vec![name.clone()])?,
-                ColumnConstraint::Unique => self.add_unique(table, given, vec![name.clone()], true)?,
+                ColumnConstraint::Unique(deferral) => {
+                    self.add_unique(table, given, vec![name.clone()], Some(deferral))?;
+                }
                 ColumnConstraint::Check(condition) => add_check(table, given, &condition)?,
                 ColumnConstraint::Foreign(key) => self.add_foreign_key(table, &key).await?,
             }
@@ -365,7 +369,9 @@ impl Connection {
                 if key.nulls_distinct == ast::NullsDistinctOption::NotDistinct {
                     return Err(not_supported("UNIQUE NULLS NOT DISTINCT"));
                 }
-                self.add_unique(table, key.name.as_ref().map(folded), key_columns(&key.columns)?, true)
+                let (name, deferral) =
+                    (key.name.as_ref().map(folded), deferral(key.characteristics.as_ref())?);
+                self.add_unique(table, name, key_columns(&key.columns)?, Some(deferral))
             }
             ast::TableConstraint::ForeignKey(key) => self.add_foreign_key(table, key).await,
             ast::TableConstraint::Check(check) => {
@@ -399,21 +405,24 @@ impl Connection {
         Ok(())
     }
 
+    /// Adds a unique index, or a unique constraint if it is said when that is checked.
     pub(super) fn add_unique(
         &mut self,
         table: &mut Table,
         name: Option<String>,
         columns: Vec<String>,
-        is_constraint: bool,
+        constraint: Option<Deferral>,
     ) -> Result<()> {
         if let Some(column) = columns.iter().find(|column| table.column(column).is_none()) {
             return Err(key_without(column));
         }
         refuse_unordered(table, &columns)?;
-        let end = if is_constraint { "key" } else { "idx" };
+        let end = if constraint.is_some() { "key" } else { "idx" };
         let name = self.key_name(table, name, &format!("{}_{}_{end}", table.name.name, columns.join("_")))?;
         let oid = self.database().new_oid();
-        table.unique.push(Key::of(oid, name, columns, is_constraint));
+        let deferral = constraint.unwrap_or_default();
+        let key = Key { deferral, ..Key::of(oid, name, columns, constraint.is_some()) };
+        if deferral == Deferral::Never { &mut table.unique } else { &mut table.indexes }.push(key);
         Ok(())
     }
 
@@ -476,6 +485,12 @@ impl Connection {
                 && key.columns.iter().all(|column| parent_columns.contains(column))
         };
         if !parent.primary_key.iter().chain(&parent.unique).any(same_columns) {
+            if parent.late_keys().any(same_columns) {
+                let of = &parent.name.name;
+                let message =
+                    format!("cannot use a deferrable unique constraint for referenced table \"{of}\"");
+                return Err(Error::new(SqlState(*b"55000"), message));
+            }
             return Err(Error::new(
                 SqlState(*b"42830"),
                 format!(
@@ -550,7 +565,7 @@ fn deferral(characteristics: Option<&ast::ConstraintCharacteristics>) -> Result<
 
 enum ColumnConstraint {
     Primary,
-    Unique,
+    Unique(Deferral),
     Check(Box<ast::Expr>),
     Foreign(Box<ast::ForeignKeyConstraint>),
 }

@@ -113,7 +113,7 @@ impl Connection {
         if create.unique && is_computed {
             self.add_computed(&mut after, given, create).await?;
         } else if create.unique {
-            self.add_unique(&mut after, given, columns, false)?;
+            self.add_unique(&mut after, given, columns, None)?;
         } else {
             let base = format!("{}_{}_idx", before.name.name, columns.join("_"));
             let name = self.key_name(&after, given, &base)?;
@@ -174,7 +174,8 @@ impl Connection {
         let name = self.key_name(table, given, &format!("{}_{}_idx", table.name.name, words.join("_")))?;
         let keys = create.columns.iter().map(|key| written(&key.column.expr)).collect();
         let written = Some(WrittenKey { keys, predicate });
-        table.unique.push(Key { oid, name, columns, is_constraint: false, written });
+        let unique = Key { written, ..Key::of(oid, name, columns, false) };
+        table.unique.push(unique);
         Ok(())
     }
 

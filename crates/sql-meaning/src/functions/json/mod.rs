@@ -300,7 +300,9 @@ fn object(a: &[Value], call: &Call) -> Result<String> {
         }
         let (sql_type, style) = (type_at(call, 2 * at), &call.environment.style);
         let key = match sql_type {
-            SqlType::Char(_) => text_format::text(&pair[0], sql_type, style).unwrap_or_default(),
+            SqlType::Char(_) | SqlType::Inet => {
+                text_format::text(&pair[0], sql_type, style).unwrap_or_default()
+            }
             _ => cast_text(&pair[0], sql_type, style),
         };
         Ok(format!(
