@@ -213,6 +213,11 @@ pub trait SessionFacts: Send + Sync {
         self.now_us()
     }
 
+    /// When the statement began: microseconds since 1970 in UTC.
+    fn statement_us(&self) -> i64 {
+        self.now_us()
+    }
+
     /// The time: microseconds since 1970 in UTC.
     fn now_us(&self) -> i64;
 

@@ -20,7 +20,7 @@ pub const LONG_FUNCTIONS: &[(&str, &str, usize)] = &[
     ("crates/sql-meaning/src/functions/number.rs", "definitions", 194),
     ("crates/sql-meaning/src/functions/number_pattern.rs", "parse", 132),
     ("crates/sql-meaning/src/functions/session.rs", "definitions", 111),
-    ("crates/sql-meaning/src/functions/text.rs", "definitions", 176),
+    ("crates/sql-meaning/src/functions/text.rs", "definitions", 171),
     ("crates/sql-syntax/src/foreign/definition.rs", "judge_table", 120),
     ("crates/sql-meaning/src/pg_catalog/server.rs", "rows", 101),
     ("crates/sql-query/src/apply_operator.rs", "apply_batch", 107),

@@ -10,6 +10,7 @@
 //! | [`catalog`] | about the catalog: `pg_get_indexdef`, `format_type` |
 //! | [`cluster`] | about the cluster and its nodes |
 //! | [`degrees`] | of angles in degrees |
+//! | `digest` | digests of bytes |
 //! | `defined_type` | of enumerations and domains |
 //! | [`json`] | of `json` and `jsonb` |
 //! | [`moment`] | of dates, times and intervals |
@@ -35,6 +36,7 @@ pub mod catalog;
 pub mod cluster;
 mod defined_type;
 pub mod degrees;
+mod digest;
 pub mod json;
 pub mod moment;
 mod moment_pattern;
@@ -226,6 +228,7 @@ pub static FUNCTIONS: LazyLock<HashMap<String, Vec<Definition>>> = LazyLock::new
         array::definitions(),
         catalog::definitions(),
         degrees::definitions(),
+        digest::definitions(),
         defined_type::definitions(),
         json::definitions(),
         moment::definitions(),

@@ -148,7 +148,7 @@ fn clocks() -> Vec<Definition> {
             Ok(Value::Timestamp(c.environment.session.transaction_us()))
         }),
         define("statement_timestamp() timestamptz stable", |_, c| {
-            Ok(Value::Timestamp(c.environment.session.now_us()))
+            Ok(Value::Timestamp(c.environment.session.statement_us()))
         }),
         define("clock_timestamp() timestamptz volatile", |_, c| {
             Ok(Value::Timestamp(c.environment.session.now_us()))

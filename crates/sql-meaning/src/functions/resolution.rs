@@ -51,6 +51,8 @@ pub(super) fn best(
     if candidates.len() > 1 {
         assume_alike(&mut candidates, arguments);
     }
+    // Of `f()` and `f(any...)` without arguments, the former.
+    keep_best(&mut candidates, |it| usize::from(!it.is_variadic));
     match candidates.as_slice() {
         [] => Err(Unresolved::Missing),
         [only] => Ok(only),

@@ -7,7 +7,6 @@ use fabius_program::ir::Function;
 use fabius_program::operation::function::regular_expression::pattern;
 use fabius_sql_syntax::identifier::{quote_identifier, quote_literal};
 use fabius_value::{Error, Result, SqlState, Value, letter_case};
-use md5::Digest;
 
 /// Most characters that `repeat`, `lpad` and `rpad` make.
 const LENGTH: usize = 64 << 20;
@@ -97,11 +96,6 @@ pub fn definitions() -> Vec<Definition> {
         }),
         define("format(text, any...) text null", format_text),
         of_programs("md5(text) text", Function::Md5),
-        define("md5(bytea) text", |a, _| Ok(Value::Text(hex(&digest(&bytes_at(a, 0)))))),
-        define("sha224(bytea) bytea", |a, _| Ok(Value::Bytea(sha2::Sha224::digest(bytes_at(a, 0)).to_vec()))),
-        define("sha256(bytea) bytea", |a, _| Ok(Value::Bytea(sha2::Sha256::digest(bytes_at(a, 0)).to_vec()))),
-        define("sha384(bytea) bytea", |a, _| Ok(Value::Bytea(sha2::Sha384::digest(bytes_at(a, 0)).to_vec()))),
-        define("sha512(bytea) bytea", |a, _| Ok(Value::Bytea(sha2::Sha512::digest(bytes_at(a, 0)).to_vec()))),
         define("get_bit(bytea, bigint) int", |a, _| {
             let (bytes, at) = (bytes_at(a, 0), integer_at(a, 1));
             let byte = usize::try_from(at / 8).ok().filter(|_| at >= 0).and_then(|byte| bytes.get(byte));
@@ -247,7 +241,7 @@ fn matches(a: &[Value], flags: &str) -> Result<bool> {
     Ok(pattern(text_at(a, 1), flags)?.is_match(text_at(a, 0)))
 }
 
-fn bytes_at(arguments: &[Value], at: usize) -> Vec<u8> {
+pub(super) fn bytes_at(arguments: &[Value], at: usize) -> Vec<u8> {
     match arguments.get(at) {
         Some(Value::Bytea(bytes)) => bytes.clone(),
         _ => Vec::new(),
@@ -353,10 +347,6 @@ fn no_byte(at: i64, count: usize) -> Error {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn digest(bytes: &[u8]) -> Vec<u8> {
-    md5::Md5::digest(bytes).to_vec()
 }
 
 /// A pattern of `LIKE` whose escape is another character, or none, as one whose escape is the backslash.

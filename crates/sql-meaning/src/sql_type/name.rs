@@ -252,7 +252,9 @@ fn digits(info: ExactNumberInfo) -> Result<Option<(u8, u8)>> {
             format!("NUMERIC precision {precision} must be between 1 and 1000"),
         ));
     }
-    if precision > 38 || scale < 0 || scale as u64 > precision {
+    // Of more digits, those that fit are kept: a number with others is refused (22003).
+    let precision = precision.min(38);
+    if scale < 0 || scale as u64 > precision {
         return Err(Error::new(
             SqlState::NOT_SUPPORTED,
             format!("numeric({precision}, {scale}) is not supported"),

@@ -36,12 +36,17 @@ pub enum Zone {
 }
 
 impl Zone {
-    /// By a name, an abbreviation, or hours west of Greenwich, as POSIX counts them: `+3`, `-05:30`.
+    /// By a name, an abbreviation, or hours west of Greenwich, as POSIX counts them, with letters before them or
+    /// without: `+3`, `-05:30`, `UTC+04:43`.
     pub fn of_name(name: &str) -> Option<Zone> {
         let named = zone(name).filter(|_| name.parse::<i32>().is_err()).map(Zone::Named);
         let short = || abbreviated(name).map(|seconds| Zone::Offset(seconds * SECOND_MICROS));
-        let digits =
-            if name.starts_with(|c: char| c.is_ascii_digit()) { format!("+{name}") } else { name.into() };
+        let digits = name.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+        let digits = if digits.starts_with(|c: char| c.is_ascii_digit()) {
+            format!("+{digits}")
+        } else {
+            digits.into()
+        };
         named
             .or_else(short)
             .or_else(|| moment_text::offset(&digits).map(|seconds| Zone::Offset(-seconds * SECOND_MICROS)))

@@ -139,11 +139,7 @@ impl Binder<'_> {
             ast::SetExpr::Select(select) => self.select(select, &[]),
             ast::SetExpr::Query(query) => self.deeper(|binder| binder.query(query)),
             ast::SetExpr::Values(values) => self.values(values),
-            ast::SetExpr::SetOperation { left, op, set_quantifier, right } => self.deeper(|binder| {
-                let left = binder.operand(left)?;
-                let right = binder.operand(right)?;
-                binder.set_operation(left, *op, *set_quantifier, right)
-            }),
+            ast::SetExpr::SetOperation { .. } => self.deeper(|binder| binder.set_operations(body)),
             ast::SetExpr::Table(table) => {
                 let name = table.table_name.clone().unwrap_or_default();
                 let path = [table.schema_name.clone(), Some(name)].into_iter().flatten().collect::<Vec<_>>();
@@ -155,6 +151,21 @@ impl Binder<'_> {
             }
             _ => Err(unsupported("a writing statement inside of a query is not supported")),
         }
+    }
+
+    /// Set operations one behind the other, of which there may be many.
+    fn set_operations(&mut self, body: &ast::SetExpr) -> Result<Relation> {
+        let (mut first, mut others) = (body, Vec::new());
+        while let ast::SetExpr::SetOperation { left, op, set_quantifier, right } = first {
+            others.push((*op, *set_quantifier, right));
+            first = left;
+        }
+        let mut all = self.operand(first)?;
+        for (operator, quantifier, right) in others.into_iter().rev() {
+            let right = self.operand(right)?;
+            all = self.set_operation(all, operator, quantifier, right)?;
+        }
+        Ok(all)
     }
 
     /// A side of a set operation.

@@ -46,8 +46,8 @@ impl Connection {
         if !is_plain {
             return Ok(None);
         }
-        self.session.presence.begin(prepared, super::clock::now_us(), None);
-        self.execution.begin();
+        self.execution.begin(super::clock::now_us());
+        self.session.presence.begin(prepared, self.execution.began_us, None);
         self.execution.stance = Stance::now(&self.database).await?;
         let (catalog, ready) = self.hold_plan(prepared, LockMode::AccessShare).await?;
         let answers = self.call_each_of(&catalog, &ready, first, calls).await;

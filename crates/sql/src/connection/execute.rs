@@ -180,12 +180,13 @@ impl Connection {
     /// Why it failed; in a transaction, that has then failed too.
     pub async fn execute(&mut self, prepared: &Arc<Prepared>, parameters: &[Value]) -> Result<Response> {
         let begun_us = self.transaction.get().map(|open| open.began_us);
-        self.session.presence.begin(prepared, super::clock::now_us(), begun_us);
+        let now_us = super::clock::now_us();
+        self.session.presence.begin(prepared, now_us, begun_us);
         self.come_up_to_date(prepared.text()).await?;
         if !ends_transaction(&prepared.command) {
             self.refuse_if_failed()?;
         }
-        self.execution.begin();
+        self.execution.begin(now_us);
         if self.transaction.is_idle() {
             self.execution.stance = Stance::now(&self.database).await?;
         }

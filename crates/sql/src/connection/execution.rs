@@ -10,6 +10,8 @@ use std::sync::Arc;
 /// The running of one statement.
 #[derive(Default)]
 pub(super) struct Execution {
+    /// When it began: microseconds since 1970 in UTC.
+    pub began_us: i64,
     pub manner: Manner,
     /// What parts of the statement have found.
     pub given: GivenRows,
@@ -36,7 +38,8 @@ pub(super) struct Manner {
 
 impl Execution {
     /// Begins anew: a statement that was given up may have left something as it was within.
-    pub fn begin(&mut self) {
+    pub fn begin(&mut self, now_us: i64) {
+        self.began_us = now_us;
         self.manner = Manner::default();
         self.requirement = None;
         self.has_committed = false;

@@ -44,6 +44,7 @@ pub(super) struct Now {
     /// The names of the role whose privileges count, and of the session's own.
     pub users: (String, String),
     pub transaction_us: i64,
+    pub statement_us: i64,
     pub settings: Settings,
     /// The settings that are the transaction's own.
     pub transaction_settings: Vec<(&'static str, String)>,
@@ -197,6 +198,10 @@ impl SessionFacts for Facts {
 
     fn transaction_us(&self) -> i64 {
         self.now.lock().transaction_us
+    }
+
+    fn statement_us(&self) -> i64 {
+        self.now.lock().statement_us
     }
 
     fn now_us(&self) -> i64 {

@@ -1,6 +1,5 @@
 //! Programs and queries: arguments in, rows out.
 
-use super::clock::now_us;
 use super::numbers::row_numbers_of;
 use super::plan::{Body, Given, Plan, Program, Ready};
 use super::prepared::Prepared;
@@ -510,7 +509,7 @@ impl Connection {
 
     /// When the transaction began, or the statement if there is none.
     pub(super) fn transaction_us(&self) -> i64 {
-        self.transaction.get().map_or_else(now_us, |open| open.began_us)
+        self.transaction.get().map_or(self.execution.began_us, |open| open.began_us)
     }
 
     /// What queries ask about the session, as it is now.
@@ -523,7 +522,7 @@ impl Connection {
         let mut now = self.session.facts.now.lock();
         now.search_path = self.session.settings.search_path(&users.0);
         now.users = users;
-        now.transaction_us = self.transaction_us();
+        (now.transaction_us, now.statement_us) = (self.transaction_us(), self.execution.began_us);
         now.settings = self.session.settings.clone();
         now.transaction_settings = transaction_settings;
         now.sequences = (self.session.numbers.values.clone(), self.session.numbers.last);

@@ -244,7 +244,7 @@ impl Connection {
             is_read_only,
             moment: Moment::Open,
             characteristics: characteristics.clone(),
-            began_us: now_us(),
+            began_us: self.execution.began_us,
             settings: self.session.settings.mark(),
             savepoints: Vec::new(),
             constraint_modes: ConstraintModes::default(),
@@ -265,6 +265,7 @@ impl Connection {
     /// In a cluster, why the node has stopped.
     pub async fn begin_implicit(&mut self) -> Result<()> {
         if self.transaction.is_idle() {
+            self.execution.began_us = now_us();
             self.execution.requirement = None;
             self.execution.stance = Stance::now(&self.database).await?;
         }
