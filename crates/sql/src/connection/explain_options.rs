@@ -1,5 +1,6 @@
 //! What `EXPLAIN` is asked for.
 
+use super::explain_format::Format;
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_value::{Error, Result, SqlState};
@@ -12,42 +13,31 @@ pub(super) struct Wanted {
     pub(super) verbose: bool,
     pub(super) timing: bool,
     pub(super) summary: bool,
-    pub(super) is_json: bool,
+    pub(super) format: Format,
 }
 
 impl Wanted {
     /// Reads the options of a statement.
     ///
     /// # Errors
-    /// `42601` for unknown ones, `22023` for what does not fit together, `0A000` for formats that there are not.
+    /// `42601` for unknown ones, `22023` for unknown formats and what does not fit together.
     pub fn of(statement: &ast::Statement) -> Result<Wanted> {
-        let mut wanted =
-            Wanted { analyze: false, verbose: false, timing: true, summary: false, is_json: false };
+        let (format, timing) = (Format::Text, true);
+        let mut wanted = Wanted { analyze: false, verbose: false, timing, summary: false, format };
         let ast::Statement::Explain { analyze, verbose, options, .. } = statement else { return Ok(wanted) };
         (wanted.analyze, wanted.verbose) = (*analyze, *verbose);
         let mut summary = None;
         let mut timing = None;
+        let mut wal = false;
         for option in options.iter().flatten() {
             let name = option.name.value.to_lowercase();
             let value = option.arg.as_ref().map(|value| value.to_string().trim_matches('\'').to_lowercase());
             if name == "format" {
-                wanted.is_json = match value.as_deref() {
-                    Some("text") => false,
-                    Some("json") => true,
-                    Some(other @ ("xml" | "yaml")) => {
-                        let message = format!("EXPLAIN (FORMAT {}) is not supported", other.to_uppercase());
-                        return Err(
-                            Error::new(SqlState::NOT_SUPPORTED, message).with_hint("TEXT and JSON are.")
-                        );
-                    }
-                    other => {
-                        let message = format!(
-                            "unrecognized value for EXPLAIN option \"format\": \"{}\"",
-                            other.unwrap_or_default()
-                        );
-                        return Err(Error::new(SqlState::INVALID_PARAMETER, message));
-                    }
-                };
+                let value = value.unwrap_or_default();
+                wanted.format = Format::of_name(&value).ok_or_else(|| {
+                    let message = format!("unrecognized value for EXPLAIN option \"format\": \"{value}\"");
+                    Error::new(SqlState::INVALID_PARAMETER, message)
+                })?;
                 continue;
             }
             let on = match value.as_deref() {
@@ -63,14 +53,17 @@ impl Wanted {
                 "verbose" => wanted.verbose = on,
                 "summary" => summary = Some(on),
                 "timing" => timing = Some(on),
-                "wal" if on && !wanted.analyze => return Err(needs_analyze("WAL")),
+                "wal" => wal = on,
                 // There are no estimates of costs, no pages and no such settings to be shown.
-                "costs" | "buffers" | "settings" | "wal" => {}
+                "costs" | "buffers" | "settings" => {}
                 _ => {
                     let message = format!("unrecognized EXPLAIN option \"{name}\"");
                     return Err(Error::new(SqlState::SYNTAX_ERROR, message));
                 }
             }
+        }
+        if wal && !wanted.analyze {
+            return Err(needs_analyze("WAL"));
         }
         if timing == Some(true) && !wanted.analyze {
             return Err(needs_analyze("TIMING"));
@@ -82,7 +75,7 @@ impl Wanted {
 
     /// The column of the result.
     pub fn column(self) -> OutputColumn {
-        let sql_type = if self.is_json { SqlType::Json } else { SqlType::Text };
+        let sql_type = if self.format == Format::Json { SqlType::Json } else { SqlType::Text };
         OutputColumn { name: "QUERY PLAN".into(), sql_type, origin: (0, 0) }
     }
 }

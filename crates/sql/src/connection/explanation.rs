@@ -7,6 +7,7 @@
 //!    ->  Row of stock by primary key (id)
 //! ```
 
+use super::explain_format::Format;
 use super::plan::Given;
 use super::plan::{Body, Explanation, Plan, Program};
 use super::result::rows_response;
@@ -202,7 +203,7 @@ impl Connection {
             times.extend(measured.as_ref().map(|measured| ("Execution Time", measured.time)));
             times
         });
-        if wanted.is_json {
+        if wanted.format != Format::Text {
             let mut plan = step.json();
             if let Some(measured) = &measured {
                 if wanted.timing {
@@ -219,7 +220,7 @@ impl Connection {
             for (what, time) in summary.into_iter().flatten() {
                 whole.insert(what.into(), json!(rounded(millis(time))));
             }
-            let text = serde_json::to_string_pretty(&json!([whole])).unwrap_or_default();
+            let text = wanted.format.write(whole).unwrap_or_default();
             return Ok(rows_response(vec![wanted.column()], vec![vec![Value::Text(text)]], "EXPLAIN"));
         }
         if let Some(measured) = &measured {

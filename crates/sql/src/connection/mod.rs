@@ -11,7 +11,7 @@
 //! | `result` | rows that come as they are taken, or that are held and counted |
 //! | `numbers` | numbers of sequences for programs that take them as they go |
 //! | `past` | reads of the past: `fabius.as_of` |
-//! | `explanation`, `explain_options` | `EXPLAIN` |
+//! | `explanation`, `explain_options`, `explain_format` | `EXPLAIN` |
 //! | `bulk`, `write_query` | many rows written at once; writes of what queries give |
 //! | `row_lock`, `clock` | statements that lock rows; the time |
 //! | `row_changes` | `UPDATE` and `DELETE` of rows that a query finds |
@@ -54,6 +54,7 @@ mod deferred;
 mod each;
 mod execute;
 mod execution;
+mod explain_format;
 mod explain_options;
 mod explanation;
 mod facts;
