@@ -500,9 +500,10 @@ impl Dialect for Bounded {
         balanced(operands, join).map(Ok)
     }
 
-    /// `ON` is no name: `INSERT INTO t SELECT 1 ON CONFLICT ...`.
+    /// `ON` and `FOR` are no names: `INSERT INTO t SELECT 1 ON CONFLICT ...`, `SELECT 1 FOR UPDATE`.
     fn is_select_item_alias(&self, explicit: bool, kw: &Keyword, parser: &mut Parser) -> bool {
-        (explicit || *kw != Keyword::ON) && POSTGRESQL.is_select_item_alias(explicit, kw, parser)
+        let may_be = explicit || !matches!(kw, Keyword::ON | Keyword::FOR);
+        may_be && POSTGRESQL.is_select_item_alias(explicit, kw, parser)
     }
 
     /// A name is read as an expression otherwise, and what turns out not to be one is read a second time.

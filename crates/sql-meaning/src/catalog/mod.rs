@@ -275,6 +275,48 @@ pub struct Key {
     /// are generated: null where a row is not in the index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenKey>,
+    /// What else was said of the index.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layout: Option<Box<IndexLayout>>,
+}
+
+/// What was said of an index that changes no answer: it is shown, and no more.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexLayout {
+    /// Of each key; nothing if nothing was said of any.
+    pub keys: Vec<KeyLayout>,
+    /// `INCLUDE`: columns that the index was asked to hold besides.
+    pub included: Vec<String>,
+}
+
+/// What was said of a key of an index.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyLayout {
+    /// `DESC`
+    pub is_descending: bool,
+    /// Whether nulls come first, if it was said.
+    pub nulls_first: Option<bool>,
+    /// The operator class.
+    pub operator_class: Option<String>,
+}
+
+impl KeyLayout {
+    /// Whether nulls come first: where they count as greater than all else, those of `DESC` do.
+    pub fn has_nulls_first(&self) -> bool {
+        self.nulls_first.unwrap_or(self.is_descending)
+    }
+
+    /// What stands behind the key: ` text_pattern_ops DESC NULLS LAST`.
+    fn words(&self) -> String {
+        let class = self.operator_class.as_ref().map_or_else(String::new, |class| format!(" {class}"));
+        let order = if self.is_descending { " DESC" } else { "" };
+        let nulls = match self.has_nulls_first() {
+            first if first == self.is_descending => "",
+            true => " NULLS FIRST",
+            false => " NULLS LAST",
+        };
+        format!("{class}{order}{nulls}")
+    }
 }
 
 /// A unique index as it was declared.
@@ -289,7 +331,32 @@ pub struct WrittenKey {
 impl Key {
     /// A key of columns.
     pub fn of(oid: Oid, name: String, columns: Vec<String>, is_constraint: bool) -> Key {
-        Key { oid, name, columns, is_constraint, deferral: Deferral::Never, written: None }
+        Key { oid, name, columns, is_constraint, deferral: Deferral::Never, written: None, layout: None }
+    }
+
+    /// What stands behind a key in the index's definition.
+    pub fn words_behind(&self, place: usize) -> String {
+        self.layout_of(place).map(KeyLayout::words).unwrap_or_default()
+    }
+
+    /// What was said of a key.
+    pub fn layout_of(&self, place: usize) -> Option<&KeyLayout> {
+        self.layout.as_ref()?.keys.get(place)
+    }
+
+    /// The columns that the index was asked to hold besides.
+    pub fn included(&self) -> &[String] {
+        self.layout.as_ref().map_or(&[], |layout| &layout.included)
+    }
+
+    /// The columns of the keys, then those that it was asked to hold besides.
+    pub fn all_columns(&self) -> impl Iterator<Item = &String> {
+        self.columns.iter().chain(self.included())
+    }
+
+    /// Whether a column is one of those.
+    pub fn has(&self, column: &str) -> bool {
+        self.all_columns().any(|own| own == column)
     }
 
     /// What it is made of, as SQL.

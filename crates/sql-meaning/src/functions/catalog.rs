@@ -99,7 +99,7 @@ pub fn definitions() -> Vec<Definition> {
                     Value::Text(if is_short { text.replacen(&schema, " ON ", 1) } else { text })
                 }
                 (Some((_, key, _)), Ok(place)) => {
-                    key.columns.get(place - 1).map(|name| quote_identifier(name)).into()
+                    key.all_columns().nth(place - 1).map(|name| quote_identifier(name)).into()
                 }
                 _ => Value::Null,
             })

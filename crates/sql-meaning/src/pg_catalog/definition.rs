@@ -157,21 +157,28 @@ pub fn index(table: &Table, key: &Key, is_unique: bool) -> String {
     let predicate = key.written.as_ref().and_then(|written| written.predicate.as_ref());
     let predicate = predicate.map_or_else(String::new, |predicate| format!(" WHERE {}", shown(predicate)));
     format!(
-        "CREATE {}INDEX {} ON {}.{} USING btree ({})",
+        "CREATE {}INDEX {} ON {}.{} USING btree ({}){}",
         if is_unique { "UNIQUE " } else { "" },
         quote_identifier(&key.name),
         quote_identifier(&table.name.schema),
         quote_identifier(&table.name.name),
-        key_list(key)
+        key_list(key),
+        if key.included().is_empty() {
+            String::new()
+        } else {
+            format!(" INCLUDE ({})", list(key.included()))
+        }
     ) + &predicate
 }
 
 /// The keys of an index, as its definition has them.
 fn key_list(key: &Key) -> String {
-    match &key.written {
-        None => list(&key.columns),
-        Some(written) => written.keys.join(", "),
-    }
+    let keys: Vec<String> = match &key.written {
+        None => key.columns.iter().map(|name| quote_identifier(name)).collect(),
+        Some(written) => written.keys.clone(),
+    };
+    let keys = keys.into_iter().enumerate().map(|(place, shown)| shown + &key.words_behind(place));
+    keys.collect::<Vec<_>>().join(", ")
 }
 
 /// An index by its number.

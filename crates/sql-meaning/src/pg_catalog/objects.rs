@@ -291,14 +291,23 @@ fn indexes(catalog: &Catalog) -> Vec<Row> {
         for (key, is_primary, is_unique) in definition::indexes(table) {
             let count = key.columns.len() as i64;
             let zeros = || array((0..count).map(|_| number(0)));
-            let classes = key.columns.iter().map(|name| {
+            let classes = key.columns.iter().enumerate().map(|(place, name)| {
                 let column = table.columns.iter().find(|column| column.name == *name);
-                number(column.map_or(0, |column| super::type_rows::operator_class(&column.sql_type)))
+                let usual = column.map_or(0, |column| super::type_rows::operator_class(&column.sql_type));
+                let said = key.layout_of(place).and_then(|layout| layout.operator_class.as_deref());
+                number(said.and_then(super::type_rows::operator_class_named).unwrap_or(usual))
+            });
+            // Bit 0: descending; bit 1: nulls come first.
+            let options = (0..key.columns.len()).map(|place| match key.layout_of(place) {
+                Some(layout) => {
+                    number(i64::from(layout.is_descending) + 2 * i64::from(layout.has_nulls_first()))
+                }
+                None => number(0),
             });
             rows.push(Row::of([
                 ("indexrelid", number(key.oid)),
                 ("indrelid", number(table.oid)),
-                ("indnatts", number(count)),
+                ("indnatts", number(count + key.included().len() as i64)),
                 ("indnkeyatts", number(count)),
                 ("indisunique", truth(is_unique)),
                 ("indisprimary", truth(is_primary)),
@@ -306,12 +315,12 @@ fn indexes(catalog: &Catalog) -> Vec<Row> {
                 ("indisvalid", truth(true)),
                 ("indisready", truth(true)),
                 ("indislive", truth(true)),
-                ("indkey", array(index_places(table, key))),
+                ("indkey", array(index_places(table, key).into_iter().chain(places(table, key.included())))),
                 ("indexprs", index_expressions(table, key)),
                 ("indpred", key.written.as_ref().and_then(|written| written.predicate.clone()).into()),
                 ("indcollation", zeros()),
                 ("indclass", array(classes)),
-                ("indoption", zeros()),
+                ("indoption", array(options)),
             ]));
         }
     }

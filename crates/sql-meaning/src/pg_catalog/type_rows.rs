@@ -125,6 +125,21 @@ const OPERATOR_CLASSES: &[(u32, &str, u32)] = &[
     (10_069, "enum_ops", ANY_ENUM),
 ];
 
+/// Those that an index may ask for, which are nobody's by default.
+const OTHER_OPERATOR_CLASSES: &[(u32, &str, u32)] = &[
+    (4217, "text_pattern_ops", 25),
+    (4218, "varchar_pattern_ops", 25),
+    (4219, "bpchar_pattern_ops", 1042),
+    (10_003, "varchar_ops", 25),
+    (10_016, "cidr_ops", 869),
+];
+
+/// The number of an operator class of B-tree indexes, by its name.
+pub fn operator_class_named(name: &str) -> Option<u32> {
+    let mut all = OPERATOR_CLASSES.iter().chain(OTHER_OPERATOR_CLASSES);
+    all.find(|(_, known, _)| *known == name).map(|(oid, ..)| *oid)
+}
+
 /// The number of `anyenum`.
 const ANY_ENUM: u32 = 3500;
 
@@ -140,9 +155,10 @@ pub fn operator_class(sql_type: &SqlType) -> u32 {
 }
 
 fn operator_classes() -> Vec<Row> {
-    OPERATOR_CLASSES
-        .iter()
-        .map(|(oid, name, input)| {
+    let usual = OPERATOR_CLASSES.iter().map(|class| (class, true));
+    usual
+        .chain(OTHER_OPERATOR_CLASSES.iter().map(|class| (class, false)))
+        .map(|((oid, name, input), is_default)| {
             Row::of([
                 ("oid", number(*oid)),
                 ("opcmethod", number(403)),
@@ -150,7 +166,7 @@ fn operator_classes() -> Vec<Row> {
                 ("opcnamespace", number(PG_CATALOG)),
                 ("opcowner", number(BOOTSTRAP)),
                 ("opcintype", number(*input)),
-                ("opcdefault", truth(true)),
+                ("opcdefault", truth(is_default)),
             ])
         })
         .collect()

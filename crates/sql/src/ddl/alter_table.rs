@@ -271,13 +271,12 @@ impl Connection {
         for user in users {
             self.drop_column(table, &user, cascade)?;
         }
-        let has = |columns: &[String]| columns.iter().any(|column| column == name);
-        if table.primary_key.as_ref().is_some_and(|key| has(&key.columns)) {
+        if table.primary_key.as_ref().is_some_and(|key| key.has(name)) {
             table.primary_key = None;
         }
-        super::index::forget_unique(table, |key| has(&key.columns));
-        table.indexes.retain(|key| !has(&key.columns));
-        table.foreign_keys.retain(|key| !has(&key.columns));
+        super::index::forget_unique(table, |key| key.has(name));
+        table.indexes.retain(|key| !key.has(name));
+        table.foreign_keys.retain(|key| !key.columns.iter().any(|column| column == name));
         table.checks.retain(|check| !mentions(&check.condition, name));
         if let Some(sequence) = column.sequence.and_then(|name| catalog.sequences.get(&name).cloned())
             && sequence.owner.is_some()
@@ -305,12 +304,10 @@ impl Connection {
         let rename = |columns: &mut Vec<String>| {
             columns.iter_mut().filter(|column| *column == old).for_each(|column| *column = new.to_string());
         };
-        table
-            .primary_key
-            .iter_mut()
-            .chain(&mut table.unique)
-            .chain(&mut table.indexes)
-            .for_each(|key| rename(&mut key.columns));
+        table.primary_key.iter_mut().chain(&mut table.unique).chain(&mut table.indexes).for_each(|key| {
+            let included = key.layout.as_mut().map(|layout| &mut layout.included);
+            [&mut key.columns].into_iter().chain(included).for_each(rename);
+        });
         table.foreign_keys.iter_mut().for_each(|key| rename(&mut key.columns));
         let catalog = self.catalog();
         for child in catalog.tables.values().filter(|child| child.oid != table.oid) {

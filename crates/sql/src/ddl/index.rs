@@ -4,7 +4,7 @@ use super::not_supported;
 use super::storage::{Filling, not_unique};
 use crate::connection::Connection;
 use fabius_sql_meaning::catalog::ObjectName;
-use fabius_sql_meaning::catalog::{Column, Key, Table, WrittenKey, folded, parts};
+use fabius_sql_meaning::catalog::{Column, IndexLayout, Key, KeyLayout, Table, WrittenKey, folded, parts};
 use fabius_sql_meaning::column_name;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_meaning::type_rules::without_modifiers;
@@ -56,6 +56,17 @@ fn computed_from(table: &Table, expression: &ast::Expr) -> Result<String> {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(written(&expression)),
     }
+}
+
+/// What is said of the keys that changes no answer.
+fn layout_of(keys: &[ast::IndexColumn]) -> Vec<KeyLayout> {
+    let layout = keys.iter().map(|key| KeyLayout {
+        is_descending: key.column.options.asc == Some(false),
+        nulls_first: key.column.options.nulls_first,
+        operator_class: key.operator_class.as_ref().and_then(|class| Some(parts(class).ok()?.1)),
+    });
+    let layout: Vec<KeyLayout> = layout.collect();
+    if layout.iter().all(|one| *one == KeyLayout::default()) { Vec::new() } else { layout }
 }
 
 /// Whether a key is a column, not an expression.
@@ -119,6 +130,14 @@ impl Connection {
             let name = self.key_name(&after, given, &base)?;
             let oid = self.database().new_oid();
             after.indexes.push(Key::of(oid, name, columns, false));
+        }
+        let known = before.keys().map(|key| key.oid).collect::<Vec<_>>();
+        for key in after.unique.iter_mut().chain(&mut after.indexes).filter(|key| !known.contains(&key.oid)) {
+            // Of expressions that are kept as the columns they are made of, nothing is shown.
+            let is_shown = key.columns.len() == create.columns.len();
+            let keys = if is_shown { layout_of(&create.columns) } else { Vec::new() };
+            let layout = IndexLayout { keys, included: create.include.iter().map(folded).collect() };
+            key.layout = (layout != IndexLayout::default()).then(|| Box::new(layout));
         }
         let mut filling = Filling::default();
         let is_new = |column: &&Column| before.column(&column.name).is_none();
