@@ -82,9 +82,9 @@ impl Network {
                 Some(Network { address: address.into(), bits: *bits })
             }
             [6, rest @ ..] => {
-                let (_, rest) = rest.split_at_checked(16)?;
-                let address = <[u8; 16]>::try_from(&rest[1..]).ok()?;
-                Some(Network { address: address.into(), bits: rest[0] })
+                let (bits, address) = rest.split_at_checked(16)?.1.split_first()?;
+                let address = <[u8; 16]>::try_from(address).ok()?;
+                Some(Network { address: address.into(), bits: *bits })
             }
             _ => None,
         }
@@ -179,10 +179,12 @@ impl Network {
     /// The smallest network that has both; `None` if they are of two families.
     #[must_use]
     pub fn merged(self, other: Network) -> Option<Network> {
-        let differ = (self.number() ^ other.number()).leading_zeros() as u8;
-        let in_common = differ - (128 - self.width());
-        let bits = self.bits.min(other.bits).min(in_common);
-        (self.width() == other.width()).then(|| Network { bits, ..self }.network())
+        if self.width() != other.width() {
+            return None;
+        }
+        let equal = (self.number() ^ other.number()).leading_zeros() as u8;
+        let in_common = equal - (128 - self.width());
+        Some(Network { bits: self.bits.min(other.bits).min(in_common), ..self }.network())
     }
 
     /// The address alone.
@@ -204,7 +206,8 @@ impl Network {
         format!("{}/{}", self.host(), self.bits)
     }
 
-    /// A network without the zeros at its end: `10.1/16`, `2001:db8/32`.
+    /// A network without the zeros at its end: `10.1/16`, `2001:db8/32`. An IPv6 network with other zeros stays as it
+    /// is, as what is left would be that of another one too.
     #[must_use]
     pub fn abbreviated(self) -> String {
         let shown = match self.address {
@@ -212,10 +215,13 @@ impl Network {
                 let count = usize::from(self.bits.div_ceil(8).max(1));
                 address.octets()[..count].iter().map(u8::to_string).collect::<Vec<_>>().join(".")
             }
-            IpAddr::V6(_) => {
-                let host = self.host();
-                let end = host.strip_suffix("::").filter(|_| self.bits > 0);
-                end.map_or(host.as_str(), |end| end).to_string()
+            IpAddr::V6(address) => {
+                let count = usize::from(self.bits.div_ceil(16).max(2));
+                let words = &address.segments()[..count];
+                match words.contains(&0) {
+                    true => self.host(),
+                    false => words.iter().map(|word| format!("{word:x}")).collect::<Vec<_>>().join(":"),
+                }
             }
         };
         format!("{shown}/{}", self.bits)
@@ -275,6 +281,18 @@ mod tests {
         assert!(read.is_sorted_by_key(|network| network.to_bytes()), "{rising:?}");
     }
 
+    /// Goal: bytes that are no address are none.
+    #[test]
+    fn bytes_that_are_no_addresses_are_refused() {
+        for text in ["10.0.0.1/8", "2001:db8::1"] {
+            let bytes = Network::host_of_text(text).map(Network::to_bytes).unwrap_or_default();
+            for end in 0..bytes.len() {
+                assert_eq!(Network::of_bytes(&bytes[..end]), None, "{text} up to {end}");
+            }
+        }
+        assert_eq!(Network::of_bytes(&[5, 0, 0, 0, 0, 0, 0, 0, 0, 0]), None);
+    }
+
     /// Goal: what is no address is none, and never a panic.
     #[test]
     fn texts_that_are_no_addresses_are_refused() {
@@ -310,5 +328,24 @@ mod tests {
         assert_eq!(merged("10.0.0.1", "10.0.0.1").as_deref(), Some("10.0.0.1/32"));
         assert_eq!(merged("0.0.0.0", "128.0.0.0").as_deref(), Some("0/0"));
         assert_eq!(merged("::1", "10.0.0.1"), None);
+        assert_eq!(merged("10.0.0.1", "ffff::"), None);
+    }
+
+    /// Goal: zeros are left out at the end alone, and only where there are no others.
+    #[test]
+    fn networks_are_abbreviated() {
+        for (text, shown) in [
+            ("10.0.0.0/8", "10/8"),
+            ("0.0.0.0/0", "0/0"),
+            ("10.1.2.3/32", "10.1.2.3/32"),
+            ("2001:4f8:3:ba::/64", "2001:4f8:3:ba/64"),
+            ("ffff:0:ffff::/56", "ffff:0:ffff::/56"),
+            ("2000::/8", "2000::/8"),
+            ("::/8", "::/8"),
+            ("::/0", "::/0"),
+        ] {
+            let network = Network::network_of_text(text).expect("a network");
+            assert_eq!(network.abbreviated(), shown);
+        }
     }
 }

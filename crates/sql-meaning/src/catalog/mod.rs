@@ -170,12 +170,18 @@ impl Table {
         self.indexes.iter().filter(|key| key.deferral != Deferral::Never)
     }
 
+    /// The constraints that may be checked behind a statement, each with its columns: references, and unique
+    /// constraints that can be deferred.
+    pub fn late_constraints(&self) -> impl Iterator<Item = (&String, &Vec<String>, Deferral)> {
+        let references = self.foreign_keys.iter().map(|key| (&key.name, &key.columns, key.deferral));
+        references.chain(self.late_keys().map(|key| (&key.name, &key.columns, key.deferral)))
+    }
+
     /// The constraints that can be deferred, and whether they are from the beginning.
     pub fn deferrable(&self) -> impl Iterator<Item = (ConstraintId, bool)> {
-        let references = self.foreign_keys.iter().map(|key| (&key.name, key.deferral));
-        let all = references.chain(self.late_keys().map(|key| (&key.name, key.deferral)));
-        let deferrable = all.filter(|(_, deferral)| *deferral != Deferral::Never);
-        deferrable.map(|(name, deferral)| ((self.oid, name.clone()), deferral == Deferral::InitiallyDeferred))
+        let deferrable = self.late_constraints().filter(|(.., deferral)| *deferral != Deferral::Never);
+        deferrable
+            .map(|(name, _, deferral)| ((self.oid, name.clone()), deferral == Deferral::InitiallyDeferred))
     }
 
     /// The conditions that are not of domains.

@@ -64,6 +64,7 @@ fn operators() -> Vec<Definition> {
                 let message = "cannot subtract inet values of different sizes";
                 return Err(Error::new(SqlState::INVALID_PARAMETER, message));
             }
+            // Modulo 2^128, as in PostgreSQL.
             let difference = left.number().wrapping_sub(right.number()) as i128;
             i64::try_from(difference).map(Value::BigInt).map_err(|_| out_of_range())
         }),

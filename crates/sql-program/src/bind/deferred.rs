@@ -26,9 +26,7 @@ impl Binder<'_> {
         of: Fate,
         (fails, values): (Expression, Vec<Expression>),
     ) -> Bind<()> {
-        let references = table.foreign_keys.iter().map(|key| &key.name);
-        let mut names = references.chain(table.late_keys().map(|key| &key.name));
-        let number = names.position(|name| name == constraint).unwrap_or_default();
+        let number = table.late_constraints().position(|(name, ..)| name == constraint).unwrap_or_default();
         let fate = match of {
             Fate::New => "new",
             Fate::Gone => "gone",
@@ -85,11 +83,9 @@ impl Binder<'_> {
         let Some(table) = self.catalog.tables.get(&doubtful.table) else {
             return super::stop::beyond("a table that is gone");
         };
-        let references = table.foreign_keys.iter().map(|key| (&key.name, &key.columns));
-        let mut all = references.chain(table.late_keys().map(|key| (&key.name, &key.columns)));
-        let of = all.find(|(name, _)| **name == doubtful.constraint);
+        let of = table.late_constraints().find(|(name, ..)| **name == doubtful.constraint);
         let mut fields = Vec::new();
-        let columns = || of.iter().flat_map(|(_, columns)| *columns);
+        let columns = || of.iter().flat_map(|(_, columns, _)| *columns);
         let new = columns().filter(|_| doubtful.of == Fate::Changed);
         for (at, column) in columns().chain(new).enumerate() {
             let sql_type = &table.columns[place(table, column)?].sql_type;
