@@ -1,17 +1,38 @@
 //! Line charts as SVG.
 
 use crate::recorder::Latencies;
+use crate::repeated::Repeated;
 use fabius_value::{Error, Result, SqlState};
 use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 use serde_json::{Value as Json, json};
 
 /// A line.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// The series's name in the legend.
+    /// What stands at its end.
     pub name: String,
-    /// Where it goes.
-    pub points: Vec<(f64, f64)>,
+    /// Where it goes; what spreads has an error bar.
+    pub points: Vec<(f64, Repeated)>,
+}
+
+impl Series {
+    /// A line through these points.
+    pub fn new<Y: Into<Repeated>>(
+        name: impl Into<String>,
+        points: impl IntoIterator<Item = (f64, Y)>,
+    ) -> Series {
+        let points = points.into_iter().map(|(x, y)| (x, y.into())).collect();
+        Series { name: name.into(), points }
+    }
+
+    fn json(&self) -> Json {
+        let point = |(x, y): &(f64, Repeated)| match y.has_spread() {
+            true => json!([x, y.value, y.low, y.high]),
+            false => json!([x, y.value]),
+        };
+        json!({ "name": self.name, "points": self.points.iter().map(point).collect::<Vec<_>>() })
+    }
 }
 
 /// An axis.
@@ -66,22 +87,22 @@ pub struct Chart {
 }
 
 /// The size of one chart in pixels.
-const SIZE: (u32, u32) = (760, 400);
+const SIZE: (u32, u32) = (860, 400);
+/// The height of a line's name, the width of its letters, and the way to it from the line's end.
+const NAME: (i32, i32, i32) = (15, 7, 26);
+/// Points of a line that are marked one by one, at most.
+const MARKED: usize = 32;
 
 impl Chart {
     /// The data, as in `DIR/ID.json`.
     pub fn json(&self) -> Json {
-        let lines: Vec<Json> = self
-            .series
-            .iter()
-            .map(|series| json!({ "name": series.name, "points": series.points }))
-            .collect();
+        let lines: Vec<Json> = self.series.iter().map(Series::json).collect();
         json!({ "title": self.title, "x": self.x.label, "y": self.y.label, "series": lines })
     }
 
-    fn range(&self, of: impl Fn(&(f64, f64)) -> f64, axis: &Axis) -> (f64, f64) {
+    fn range(&self, of: impl Fn(&(f64, Repeated)) -> [f64; 2], axis: &Axis) -> (f64, f64) {
         let values =
-            self.series.iter().flat_map(|series| &series.points).map(of).map(|value| axis.place(value));
+            self.series.iter().flat_map(|series| &series.points).flat_map(of).map(|value| axis.place(value));
         let (low, high) = values.fold((f64::MAX, f64::MIN), |(low, high), v| (low.min(v), high.max(v)));
         match (low > high, axis.is_log) {
             (true, _) => (0.0, 1.0),
@@ -120,14 +141,14 @@ pub fn svg(charts: &[Chart]) -> Result<String> {
 
 type Area<'s> = DrawingArea<SVGBackend<'s>, plotters::coord::Shift>;
 
-fn draw<'s>(
-    chart: &Chart,
-    area: &Area<'s>,
-) -> std::result::Result<(), DrawingAreaErrorKind<<SVGBackend<'s> as DrawingBackend>::ErrorType>> {
-    let (x_range, y_range) = (chart.range(|point| point.0, &chart.x), chart.range(|point| point.1, &chart.y));
+fn draw<'s>(chart: &Chart, area: &Area<'s>) -> Drawn<'s> {
+    let x_range = chart.range(|(x, _)| [*x, *x], &chart.x);
+    let y_range = chart.range(|(_, y)| [y.low, y.high], &chart.y);
+    let longest = chart.series.iter().map(|series| series.name.chars().count()).max().unwrap_or(0);
     let mut context = ChartBuilder::on(area)
         .caption(&chart.title, ("sans-serif", 17))
         .margin(12)
+        .margin_right(12 + NAME.2 + NAME.1 * longest as i32)
         .x_label_area_size(42)
         .y_label_area_size(64)
         .build_cartesian_2d(x_range.0..x_range.1, y_range.0..y_range.1)?;
@@ -139,19 +160,57 @@ fn draw<'s>(
         .y_label_formatter(&|place| chart.y.mark(*place))
         .light_line_style(WHITE.mix(0.0))
         .draw()?;
+    let mut ends = Vec::new();
     for (at, series) in chart.series.iter().enumerate() {
         let color = Palette99::pick(at).to_rgba();
-        let points: Vec<(f64, f64)> =
-            series.points.iter().map(|&(x, y)| (chart.x.place(x), chart.y.place(y))).collect();
-        if points.len() <= 32 {
+        let place = |x: f64, y: f64| (chart.x.place(x), chart.y.place(y));
+        let points: Vec<(f64, f64)> = series.points.iter().map(|(x, y)| place(*x, y.value)).collect();
+        if points.len() <= MARKED {
             context.draw_series(points.iter().map(|&point| Circle::new(point, 3, color.filled())))?;
+            let bars = series.points.iter().filter(|(_, y)| y.has_spread()).map(|(x, y)| {
+                let (x, low) = place(*x, y.low);
+                let (middle, high) = (chart.y.place(y.value), chart.y.place(y.high));
+                ErrorBar::new_vertical(x, low, middle, high, color.stroke_width(1), 8)
+            });
+            context.draw_series(bars)?;
         }
-        context
-            .draw_series(LineSeries::new(points, color.stroke_width(2)))?
-            .label(&series.name)
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], color.stroke_width(2)));
+        ends.extend(points.last().map(|end| (context.backend_coord(end), series.name.as_str(), color)));
+        context.draw_series(LineSeries::new(points, color.stroke_width(2)))?;
     }
-    context.configure_series_labels().background_style(WHITE.mix(0.85)).border_style(BLACK.mix(0.3)).draw()
+    let right = context.backend_coord(&(x_range.1, y_range.0)).0;
+    name_lines(area, ends, right)
+}
+
+type Drawn<'s> = std::result::Result<(), DrawingAreaErrorKind<<SVGBackend<'s> as DrawingBackend>::ErrorType>>;
+
+/// Writes the name of each line, given where it ends, to the right of `right`, in its colour and none upon another.
+fn name_lines<'s>(area: &Area<'s>, mut ends: Vec<((i32, i32), &str, RGBAColor)>, right: i32) -> Drawn<'s> {
+    ends.sort_by_key(|((_, y), ..)| *y);
+    let (across, down) = area.get_pixel_range();
+    let mut heights = apart(&ends.iter().map(|((_, y), ..)| *y).collect::<Vec<_>>(), down.end - NAME.0 / 2);
+    heights.iter_mut().for_each(|y| *y -= down.start);
+    for (((x, y), name, color), height) in ends.into_iter().zip(heights) {
+        let (from, to) = ((x - across.start, y - down.start), (right - across.start + NAME.2, height));
+        let lead = [(from.0 + 5, from.1), (to.0 - 4, to.1)];
+        area.draw(&PathElement::new(lead, color.mix(0.5).stroke_width(1)))?;
+        let style = TextStyle::from(("sans-serif", 13).into_font()).color(&color);
+        area.draw(&Text::new(name.to_string(), to, style.pos(Pos::new(HPos::Left, VPos::Center))))?;
+    }
+    Ok(())
+}
+
+/// Heights as near as may be to those wanted, which ascend, a name's height apart and none below `bottom`.
+fn apart(wanted: &[i32], bottom: i32) -> Vec<i32> {
+    let mut heights: Vec<i32> = Vec::new();
+    for &height in wanted {
+        heights.push(heights.last().map_or(height, |above| height.max(above + NAME.0)));
+    }
+    let mut lowest = bottom;
+    for height in heights.iter_mut().rev() {
+        *height = (*height).min(lowest);
+        lowest = *height - NAME.0;
+    }
+    heights
 }
 
 /// A distribution of latencies as a line: share of calls against microseconds.
@@ -162,7 +221,7 @@ pub fn cumulative(name: impl Into<String>, latencies: &Latencies) -> Series {
         sum += step.count_at_value();
         (step.value_iterated_to() as f64 / 1e3, sum as f64 / total)
     });
-    Series { name: name.into(), points: points.collect() }
+    Series::new(name, points)
 }
 
 #[cfg(test)]
@@ -172,8 +231,9 @@ mod tests {
     /// Goal: a chart is drawn without fonts of the system, with its title and every line's name.
     #[test]
     fn charts_become_svg() {
-        let series =
-            |name: &str| Series { name: name.into(), points: vec![(1.0, 10.0), (10_000.0, 250_000.0)] };
+        let series = |name: &str| {
+            Series::new(name, [(1.0, Repeated::from(10.0)), (10_000.0, Repeated::of(vec![2e5, 3e5]))])
+        };
         let chart = Chart {
             title: "Throughput".into(),
             x: Axis::log("bound"),
@@ -187,6 +247,13 @@ mod tests {
         }
     }
 
+    /// Goal: names of lines that end in one place stand below each other, within the chart.
+    #[test]
+    fn names_stand_apart() {
+        assert_eq!(apart(&[10, 12, 100], 300), [10, 25, 100]);
+        assert_eq!(apart(&[290, 292, 299], 300), [270, 285, 300]);
+    }
+
     /// Goal: a distribution ends at one, in order.
     #[test]
     fn a_distribution_ends_at_one() {
@@ -195,7 +262,7 @@ mod tests {
             latencies.record(ns).unwrap();
         }
         let points = cumulative("", &latencies).points;
-        let shares: Vec<f64> = points.iter().map(|point| point.1).collect();
+        let shares: Vec<f64> = points.iter().map(|point| point.1.value).collect();
         assert_eq!(shares, [0.25, 0.75, 1.0]);
     }
 }

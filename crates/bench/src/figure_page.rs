@@ -14,9 +14,12 @@ use fabius::Result;
 use serde_json::Value as Json;
 use std::fmt::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
 /// The page's name.
 pub const PAGE: &str = "figures.md";
+/// How wide its lists are.
+const COLUMNS: usize = 120;
 
 /// What became of a figure.
 pub struct Made {
@@ -26,17 +29,18 @@ pub struct Made {
     pub failure: Option<String>,
 }
 
-/// Writes the page of figures whose pictures and data are in a directory.
+/// Writes the page of figures whose pictures and data are in a directory, and were made by a command in some time.
 ///
 /// # Errors
 /// As the directory cannot be written.
-pub fn write_page(out: &Path, made: &[Made]) -> Result<()> {
+pub fn write_page(out: &Path, made: &[Made], command: &str, took: Duration) -> Result<()> {
+    let begin = format!("Made by `{command}`, in {} minutes.", took.as_secs().div_ceil(60));
     let figures = made.iter().map(|made| match &made.failure {
         Some(failure) => section(made.kind, &Err(failure.clone())),
         None => section(made.kind, &read(out, made.kind.id)),
     });
     let sections: Vec<(String, [usize; 4])> = figures.collect();
-    write(out, PAGE, &page(&sections))
+    write(out, PAGE, &page(&begin, &sections))
 }
 
 fn read(out: &Path, id: &str) -> std::result::Result<Json, String> {
@@ -47,10 +51,11 @@ fn read(out: &Path, id: &str) -> std::result::Result<Json, String> {
 const VERDICTS: [Verdict; 4] = [Verdict::Holds, Verdict::Differs, Verdict::Fails, Verdict::NotMeasured];
 
 /// The page: how many claims came out how, and a section for each figure.
-fn page(sections: &[(String, [usize; 4])]) -> String {
-    let mut text = "# Figures of the papers\n\nA claim is a band around what the paper reports: it *holds* within, *does \
-                    not hold* below, and *differs* above.\n\n"
-        .to_string();
+fn page(begin: &str, sections: &[(String, [usize; 4])]) -> String {
+    let mut text = format!(
+        "# Figures of the papers\n\n{begin}\n\nA claim is a band around what the paper reports: it *holds* within, *does not \
+         hold* below, and *differs* above.\n\n"
+    );
     let all = VERDICTS.iter().enumerate().map(|(at, verdict)| {
         let count: usize = sections.iter().map(|(_, counts)| counts[at]).sum();
         format!("{count} {}", verdict.word())
@@ -89,9 +94,24 @@ fn section(kind: &FigureKind, data: &std::result::Result<Json, String>) -> (Stri
     }
     text.push('\n');
     for note in list(&data["notes"]) {
-        let _ = writeln!(text, "- {}", string(note));
+        text += &item(&string(note));
     }
     (text, counts)
+}
+
+/// An item of a list, in lines of at most [`COLUMNS`].
+fn item(note: &str) -> String {
+    let mut lines = vec!["-".to_string()];
+    for word in note.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= COLUMNS => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(format!("  {word}")),
+        }
+    }
+    lines.join("\n") + "\n"
 }
 
 fn list(value: &Json) -> &[Json] {
@@ -120,7 +140,7 @@ mod tests {
         let data = json!({ "claims": claims, "notes": ["2 threads in all"] });
         let sections =
             [section(&FIGURES[0], &Ok(data)), section(&FIGURES[1], &Err("the disk is full".into()))];
-        let page = page(&sections);
+        let page = page("Made by hand.", &sections);
         assert!(
             page.contains("Of all claims: 1 holds, 1 differs, 1 does not hold, 1 not measured."),
             "{page}"
@@ -128,6 +148,10 @@ mod tests {
         assert!(
             page.contains("| five times | ratio: **50.00** (4.00, 6.25) | differs | more than there |"),
             "{page}"
+        );
+        assert!(
+            page.contains("Made by hand.")
+                && item(&"word ".repeat(50)).lines().all(|line| line.len() <= COLUMNS)
         );
         assert!(page.contains("Not made: the disk is full") && page.contains("- 2 threads in all"), "{page}");
     }

@@ -37,6 +37,7 @@ pub mod open_loop;
 pub mod operation;
 pub mod peers;
 pub mod recorder;
+pub mod repeated;
 pub mod run;
 pub mod sample;
 pub mod sent;

@@ -6,7 +6,8 @@
 //!            +--run--> Swept --table, chart, claim--> figure
 //! ```
 //!
-//! Engines are named as users name them, and settings of their own follow the name (`graph batch_latency_us=500`).
+//! Engines are named as users name them, and settings of their own follow the name (`graph batch_latency_us=500`), or
+//! that callers are told when the log is synced (`graph synced`).
 //! Points with more threads than there are cores are left out, and the figure says so; claims that need them are not
 //! measured.
 
@@ -15,7 +16,8 @@ use crate::claim::{Claim, Finding, Reasons};
 use crate::figure::{Figure, Laboratory};
 use crate::machine;
 use crate::measured::Measured;
-use crate::sample::Sample;
+use crate::repeated::SPREAD;
+use crate::sample::{Rounds, Sample};
 use crate::settings::Settings;
 use crate::table::{Table, grouped};
 use crate::target::Target;
@@ -68,27 +70,19 @@ pub struct Panel {
     pub set: Assignments,
     /// Whether it needs rows of its own.
     pub is_loaded_anew: bool,
-    /// When callers are told.
-    pub durability: Durability,
 }
 
 impl Panel {
     /// A panel over the rows that all have.
     pub fn new(title: impl Into<String>, set: &[(&'static str, &dyn Display)]) -> Panel {
         let set = set.iter().map(|(name, value)| (*name, value.to_string())).collect();
-        Panel { title: title.into(), set, is_loaded_anew: false, durability: Durability::None }
+        Panel { title: title.into(), set, is_loaded_anew: false }
     }
 
     /// This panel with rows of its own.
     #[must_use]
     pub fn loaded_anew(self) -> Panel {
         Panel { is_loaded_anew: true, ..self }
-    }
-
-    /// This panel, synced or not, with rows of its own.
-    #[must_use]
-    pub fn durable(self, durability: Durability) -> Panel {
-        Panel { durability, is_loaded_anew: true, ..self }
     }
 }
 
@@ -120,7 +114,7 @@ pub struct Swept {
 }
 
 /// A line: its name and what was measured at each point.
-pub type Line = (String, Vec<Option<Sample>>);
+pub type Line = (String, Vec<Option<Rounds>>);
 
 /// By panel, and the line in it, what there is of each point.
 type ByPanel<T> = Vec<Vec<Vec<T>>>;
@@ -131,6 +125,11 @@ fn engine(name: &str) -> EngineKind {
     kind.unwrap_or_else(|| panic!("a figure names no engine: {name}"))
 }
 
+/// When callers of a line are told.
+fn durability(name: &str) -> Durability {
+    if name.split(' ').any(|word| word == "synced") { Durability::Fsync } else { Durability::None }
+}
+
 /// The settings that follow an engine's name.
 fn own_settings(name: &'static str) -> Assignments {
     let words = name.split(' ').skip(1).filter_map(|word| word.split_once('='));
@@ -138,36 +137,13 @@ fn own_settings(name: &'static str) -> Assignments {
 }
 
 impl Sweep<'_> {
-    /// Measures every point of every line of every panel, one engine after the other.
+    /// Measures every point of every panel in so many rounds, with all engines in turn at each point, and panels over
+    /// the same rows together: a machine that becomes slower or faster for a while does so for all engines and points
+    /// alike. The databases of all engines are there at once.
     ///
     /// # Errors
     /// What stopped a run; a check that fails.
-    pub fn run(self, laboratory: &mut Laboratory<'_>) -> Result<Swept> {
-        self.measure(laboratory, 1, 1)
-    }
-
-    /// Measures the points of an engine in turn, in so many rounds, panels over the same rows together: for what is
-    /// claimed along its lines, whatever the others do. A machine that becomes slower or faster for a while does
-    /// so for all points alike.
-    ///
-    /// # Errors
-    /// As [`Sweep::run`].
-    pub fn run_in_rounds(self, laboratory: &mut Laboratory<'_>, rounds: usize) -> Result<Swept> {
-        self.measure(laboratory, 1, rounds)
-    }
-
-    /// Measures all engines in turn at each point, in so many rounds over all points: a machine that becomes
-    /// slower or faster for a while does so for all engines and points alike. All databases are there at once.
-    ///
-    /// # Errors
-    /// As [`Sweep::run`].
-    pub fn run_in_turns(self, laboratory: &mut Laboratory<'_>, rounds: usize) -> Result<Swept> {
-        let together = self.engines.len();
-        self.measure(laboratory, together, rounds)
-    }
-
-    /// So many engines at a time.
-    fn measure(&self, laboratory: &mut Laboratory<'_>, together: usize, rounds: usize) -> Result<Swept> {
+    pub fn run(self, laboratory: &mut Laboratory<'_>, rounds: usize) -> Result<Swept> {
         let panels = self.panels.iter().map(|panel| (panel.title.clone(), Vec::new())).collect();
         let mut swept =
             Swept { axis: self.axis.clone(), points: self.points.clone(), panels, notes: Vec::new() };
@@ -182,28 +158,28 @@ impl Sweep<'_> {
         }
         let points = self.points.len() - beyond.len();
         let mut tally = Tally { number: 0, total: self.engines.len() * self.panels.len() * points * rounds };
-        for engines in self.engines.chunks(together) {
-            let mut lines = swept.panels.iter_mut().map(|(_, lines)| lines);
-            // Panels over the same rows.
-            for panels in self.panels.chunk_by(|_, next| !next.is_loaded_anew) {
-                let first = &panels[0];
-                let settings = assigned(&self.base, &first.set);
-                let mut targets = Vec::new();
-                for name in engines {
-                    let settings = assigned(&settings, &own_settings(name));
-                    let target =
-                        laboratory.target_with(engine(name), self.workload, &settings, first.durability)?;
-                    targets.push(target);
-                }
-                let measured = self.lines(laboratory, panels, &targets, (rounds, most), &mut tally)?;
-                for (measured, lines) in measured.into_iter().zip(lines.by_ref()) {
-                    lines.extend(engines.iter().map(ToString::to_string).zip(measured));
-                }
-                let settings = assigned(&self.base, &panels[panels.len() - 1].set);
-                targets
-                    .into_iter()
-                    .try_for_each(|target| laboratory.finish(target, self.workload, &settings))?;
+        if rounds > 1 {
+            swept.notes.push(format!(
+                "medians of {rounds} rounds, all lines and points of a panel in turns; bars, and percents in tables: {SPREAD}"
+            ));
+        }
+        let mut lines = swept.panels.iter_mut().map(|(_, lines)| lines);
+        // Panels over the same rows.
+        for panels in self.panels.chunk_by(|_, next| !next.is_loaded_anew) {
+            let settings = assigned(&self.base, &panels[0].set);
+            let mut targets = Vec::new();
+            for name in self.engines {
+                let settings = assigned(&settings, &own_settings(name));
+                let target =
+                    laboratory.target_with(engine(name), self.workload, &settings, durability(name))?;
+                targets.push(target);
             }
+            let measured = self.lines(laboratory, panels, &targets, (rounds, most), &mut tally)?;
+            for (measured, lines) in measured.into_iter().zip(lines.by_ref()) {
+                lines.extend(self.engines.iter().map(ToString::to_string).zip(measured));
+            }
+            let settings = assigned(&self.base, &panels[panels.len() - 1].set);
+            targets.into_iter().try_for_each(|target| laboratory.finish(target, self.workload, &settings))?;
         }
         Ok(swept)
     }
@@ -217,7 +193,7 @@ impl Sweep<'_> {
         targets: &[Target],
         (rounds, most): (usize, usize),
         tally: &mut Tally,
-    ) -> Result<ByPanel<Option<Sample>>> {
+    ) -> Result<ByPanel<Option<Rounds>>> {
         let points = || self.points.iter().map(|_| Vec::new()).collect();
         let lines = || targets.iter().map(|_| points()).collect();
         let mut runs: ByPanel<Vec<Measured>> = panels.iter().map(|_| lines()).collect();
@@ -247,7 +223,7 @@ impl Sweep<'_> {
                 }
             }
         }
-        let line = |points: &Vec<Vec<Measured>>| points.iter().map(|runs| Sample::of_runs(runs)).collect();
+        let line = |points: &Vec<Vec<Measured>>| points.iter().map(|runs| Rounds::of_runs(runs)).collect();
         Ok(runs.iter().map(|lines| lines.iter().map(line).collect()).collect())
     }
 }
@@ -292,19 +268,16 @@ impl Swept {
             let mut table = Table::new(head);
             for (at, point) in self.points.iter().enumerate() {
                 let cell = |(_, line): &Line| {
-                    line[at].as_ref().map_or("not run".to_string(), |sample| grouped(number(sample)))
+                    line[at].as_ref().map_or("not run".into(), |rounds| rounds.number(&number).cell(grouped))
                 };
                 table.row([point.label.clone()].into_iter().chain(lines.iter().map(cell)));
             }
             figure.tables.push((format!("{what}, {title}"), table));
-            let series = lines.iter().map(|(name, line)| Series {
-                name: name.clone(),
-                points: self
-                    .points
-                    .iter()
-                    .zip(line)
-                    .filter_map(|(point, sample)| Some((point.x, number(sample.as_ref()?))))
-                    .collect(),
+            let series = lines.iter().map(|(name, line)| {
+                let points = self.points.iter().zip(line);
+                let points =
+                    points.filter_map(|(point, rounds)| Some((point.x, rounds.as_ref()?.number(&number))));
+                Series::new(name.clone(), points)
             });
             figure.charts.push(Chart {
                 title: title.clone(),
@@ -328,7 +301,7 @@ impl Swept {
     /// A number along a line, where it was run; `None` if the line was not, or has fewer than two points.
     pub fn numbers(&self, panel: usize, name: &str, number: impl Fn(&Sample) -> f64) -> Option<Vec<f64>> {
         let (_, line) = self.panels[panel].1.iter().find(|(of, _)| of == name)?;
-        let numbers: Vec<f64> = line.iter().flatten().map(number).collect();
+        let numbers: Vec<f64> = line.iter().flatten().map(|rounds| number(&rounds.all)).collect();
         (numbers.len() > 1).then_some(numbers)
     }
 
@@ -396,8 +369,8 @@ mod tests {
     }
 
     fn line(name: &str, numbers: [Option<f64>; 3]) -> Line {
-        let sample = |tps: f64| Sample { throughput_tps: tps, ..Sample::default() };
-        (name.to_string(), numbers.into_iter().map(|number| number.map(sample)).collect())
+        let rounds = |tps: f64| Rounds::from(Sample { throughput_tps: tps, ..Sample::default() });
+        (name.to_string(), numbers.into_iter().map(|number| number.map(rounds)).collect())
     }
 
     /// Goal: an engine is known by its name, whatever settings it has.
@@ -408,6 +381,7 @@ mod tests {
         let set = [("waiting", "lends"), ("engine_partitions", "2")];
         assert_eq!(own_settings(name), set.map(|(setting, value)| (setting, value.to_string())));
         assert_eq!((engine("occ"), own_settings("occ")), (EngineKind::Optimistic, Vec::new()));
+        assert_eq!(["graph synced", "graph"].map(durability), [Durability::Fsync, Durability::None]);
     }
 
     /// Goal: a claim is judged by the points that were run, and not at all without its lines.
@@ -429,6 +403,6 @@ mod tests {
         let swept = swept(vec![line("2pl", [Some(10.0), Some(20.0), None])]);
         swept.show(&mut figure, "calls/s", |sample| sample.throughput_tps);
         assert!(figure.tables[0].1.to_string().contains("4        not run"));
-        assert_eq!(figure.charts[0].series[0].points, [(1.0, 10.0), (2.0, 20.0)]);
+        assert_eq!(figure.charts[0].series[0].points, [(1.0, 10.0.into()), (2.0, 20.0.into())]);
     }
 }

@@ -22,7 +22,7 @@ use fabius_bench::{machine, settings};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What is said at once when the user wants no more of it.
 pub const INTERRUPTED: &str =
@@ -282,6 +282,7 @@ fn make_figures(arguments: &Figures, interrupt: &Interrupt) -> Result<ExitCode> 
         ids => ids.iter().map(|id| FigureKind::find(id)).collect::<Result<Vec<_>>>()?,
     };
     let program = ServerProcess::this_program()?;
+    let begun = Instant::now();
     let mut made = Vec::with_capacity(kinds.len());
     for (number, kind) in kinds.iter().enumerate() {
         tell(&format!("figure {} of {}: {}\n", number + 1, kinds.len(), kind.id));
@@ -304,7 +305,8 @@ fn make_figures(arguments: &Figures, interrupt: &Interrupt) -> Result<ExitCode> 
             (!status.success()).then(|| format!("`fabius bench figure {}` ended with {status}", kind.id));
         made.push(Made { kind, failure });
     }
-    figure_page::write_page(&arguments.out, &made)?;
+    let command = if arguments.quick { "fabius bench figures --quick" } else { "fabius bench figures" };
+    figure_page::write_page(&arguments.out, &made, command, begun.elapsed())?;
     out(&format!("all on one page: {}\n", arguments.out.join(figure_page::PAGE).display()));
     let has_failed = made.iter().any(|made| made.failure.is_some());
     Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })

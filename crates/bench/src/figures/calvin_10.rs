@@ -36,6 +36,8 @@ const DELAYS_MS: [u64; 3] = [0, 100, 500];
 /// The locking engine's setting for it, in microseconds.
 const DELAY: &str = "delay_us";
 const ENGINE: &str = "locking";
+/// How often each point is measured, for long enough that calls get past the delay.
+const ROUNDS: usize = 2;
 const FULL: &[f64] = &[0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 50.0];
 const QUICK: &[f64] = &[0.01, 0.2, 1.0, 10.0];
 
@@ -51,7 +53,7 @@ fn sweep(laboratory: &mut Laboratory<'_>, shares: &[f64], figure: &mut Figure) -
         }
     }
     let points = laboratory.choose(QUICK, FULL);
-    let seconds = laboratory.choose(30.0 / (panels.len() * points.len()) as f64, 4.0);
+    let seconds = laboratory.choose(60.0 / (panels.len() * points.len()) as f64, 4.0 * ROUNDS as f64);
     let sweep = Sweep {
         workload: &WORKLOAD,
         base,
@@ -61,7 +63,7 @@ fn sweep(laboratory: &mut Laboratory<'_>, shares: &[f64], figure: &mut Figure) -
         points: along("volatility", points),
         seconds,
     };
-    let swept = sweep.run(laboratory)?;
+    let swept = sweep.run(laboratory, ROUNDS)?;
     figure.notes = swept.notes();
     figure.notes.push("1,000 names; a name changes by exchange with another".to_string());
     Ok(swept)

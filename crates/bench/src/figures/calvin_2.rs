@@ -9,7 +9,8 @@ use crate::arrivals::Arrivals;
 use crate::chart::{Axis, Chart, Series};
 use crate::claim::{Band, Claim, Finding, Reasons};
 use crate::figure::{Figure, FigureKind, Laboratory};
-use crate::recorder::Latencies;
+use crate::recorder::{self, Latencies};
+use crate::repeated::{Repeated, SPREAD};
 use crate::sites::ROUND_TRIPS_MS;
 use crate::table::{Table, grouped};
 
@@ -42,11 +43,20 @@ const LOAD: f64 = 0.3;
 
 struct Way {
     name: &'static str,
-    throughput_tps: f64,
+    /// Calls per second, round by round.
+    rates: Vec<f64>,
+    /// Of all rounds.
     latencies: Latencies,
 }
 
+/// How often each way is measured, in turns.
+const ROUNDS: usize = 3;
+
 impl Way {
+    fn throughput_tps(&self) -> Repeated {
+        Repeated::of(self.rates.clone())
+    }
+
     fn ms(&self, quantile: f64) -> f64 {
         self.latencies.value_at_quantile(quantile) as f64 / 1e6
     }
@@ -63,25 +73,28 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         ("hot_records", &10_000),
         ("dependent", &0),
     ]);
-    let seconds = laboratory.choose(3.0, 15.0);
-    let mut ways = Vec::new();
-    for (name, replication, are_apart) in WAYS {
-        let (target, sites) = match replication {
-            None => (laboratory.target_with(ENGINE, &WORKLOAD, &settings, Durability::Fsync)?, None),
-            Some(replication) => {
-                let (target, sites) = laboratory.replicated(ENGINE, &WORKLOAD, &settings, replication)?;
-                (target, Some(sites))
-            }
-        };
-        sites.iter().for_each(|sites| sites.put_apart(are_apart));
-        let throughput_tps =
-            laboratory.measure(&target, &WORKLOAD, &settings, seconds, name)?.throughput_tps();
-        let offered = Arrivals::steady(throughput_tps * LOAD).over(Duration::from_secs_f64(seconds));
-        let what = format!("{name} at {} calls/s", grouped(throughput_tps * LOAD));
-        let seen = laboratory.offer(&target, &WORKLOAD, &settings, &offered, &what)?.measured.seen;
-        ways.push(Way { name, throughput_tps, latencies: seen.all_commits() });
-        sites.iter().for_each(|sites| sites.put_apart(false));
-        laboratory.finish(target, &WORKLOAD, &settings)?;
+    let seconds = laboratory.choose(3.0, 15.0) / ROUNDS as f64;
+    let mut ways = WAYS.map(|(name, ..)| Way { name, rates: Vec::new(), latencies: recorder::latencies() });
+    for _ in 0..ROUNDS {
+        for (way, (name, replication, are_apart)) in ways.iter_mut().zip(WAYS) {
+            let (target, sites) = match replication {
+                None => (laboratory.target_with(ENGINE, &WORKLOAD, &settings, Durability::Fsync)?, None),
+                Some(replication) => {
+                    let (target, sites) = laboratory.replicated(ENGINE, &WORKLOAD, &settings, replication)?;
+                    (target, Some(sites))
+                }
+            };
+            sites.iter().for_each(|sites| sites.put_apart(are_apart));
+            let throughput_tps =
+                laboratory.measure(&target, &WORKLOAD, &settings, seconds, name)?.throughput_tps();
+            let offered = Arrivals::steady(throughput_tps * LOAD).over(Duration::from_secs_f64(seconds));
+            let what = format!("{name} at {} calls/s", grouped(throughput_tps * LOAD));
+            let seen = laboratory.offer(&target, &WORKLOAD, &settings, &offered, &what)?.measured.seen;
+            way.rates.push(throughput_tps);
+            way.latencies.add(seen.all_commits()).expect("histograms of equal bounds");
+            sites.iter().for_each(|sites| sites.put_apart(false));
+            laboratory.finish(target, &WORKLOAD, &settings)?;
+        }
     }
     Ok(shown(&ways))
 }
@@ -90,12 +103,11 @@ fn shown(ways: &[Way]) -> Figure {
     let mut table = Table::new(["", "calls/s", "p50, ms", "p90, ms", "p99, ms"]);
     for way in ways {
         let latencies = [0.5, 0.9, 0.99].map(|quantile| format!("{:.2}", way.ms(quantile)));
-        table.row([way.name.to_string(), grouped(way.throughput_tps)].into_iter().chain(latencies));
+        table.row([way.name.to_string(), way.throughput_tps().to_string()].into_iter().chain(latencies));
     }
     let quantiles = || (1..100).map(|percent| f64::from(percent) / 100.0);
-    let series = ways.iter().map(|way| Series {
-        name: way.name.to_string(),
-        points: quantiles().map(|quantile| (quantile * 100.0, way.ms(quantile).max(0.001))).collect(),
+    let series = ways.iter().map(|way| {
+        Series::new(way.name, quantiles().map(|quantile| (quantile * 100.0, way.ms(quantile).max(0.001))))
     });
     let chart = Chart {
         title: "latency until a call is answered".to_string(),
@@ -104,8 +116,9 @@ fn shown(ways: &[Way]) -> Figure {
         series: series.collect(),
     };
     let [_, async_near, agreed_near, async_far, agreed_far] = ways else { return Figure::default() };
-    let ratio = agreed_far.throughput_tps / agreed_near.throughput_tps;
-    let modes = agreed_near.throughput_tps / async_near.throughput_tps;
+    let times = |one: &Way, other: &Way| one.throughput_tps().value / other.throughput_tps().value;
+    let ratio = times(agreed_far, agreed_near);
+    let modes = times(agreed_near, async_near);
     let journey = MAJORITY_MS as f64;
     let claims = vec![
         Claim::new(
@@ -141,6 +154,7 @@ fn shown(ways: &[Way]) -> Figure {
             "round trips between sites {}, {} and {} ms",
             ROUND_TRIPS_MS[0][1], ROUND_TRIPS_MS[0][2], ROUND_TRIPS_MS[1][2]
         ),
+        format!("throughput is the median of {ROUNDS} rounds, the ways in turns; percents: {SPREAD}"),
         format!("latencies while calls come at {LOAD} of the throughput"),
         "three nodes in one process: each call is run three times on the same processors, and synced by each"
             .to_string(),

@@ -8,8 +8,8 @@ pub const ENGINES: &[&str] = &["split", "occ", "2pl"];
 pub const THREADS: [usize; 7] = [1, 2, 4, 10, 20, 40, 80];
 /// Batches that each client has on the way: a phase ends when nothing is left to begin, and answers wait for its end.
 pub const IN_FLIGHT: usize = 16;
-/// How often each point is measured, on one engine after the other, since the differences that these figures are about
-/// are smaller than those between one minute of a shared machine and the next.
+/// How often each point is measured: the differences that these figures are about are smaller than those between one
+/// minute of a shared machine and the next.
 pub const ROUNDS: usize = 3;
 /// How many times as fast as occ splitting may be here: as often as the paper's 80 cores make it there.
 pub const MOST: f64 = 40.0;

@@ -16,7 +16,7 @@ pub const KIND: FigureKind =
 const WINDOWS: usize = 4;
 
 fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
-    let (keys, seconds) = laboratory.choose((3, 0.8), (6, 1.5));
+    let (keys, seconds) = laboratory.choose((3, 0.5), (6, 1.5));
     let points = (0..keys * WINDOWS).map(|window| {
         let key = window / WINDOWS * 7919;
         let x = window as f64 * seconds;
@@ -32,9 +32,9 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         panels: vec![Panel::new("10 % of increments on one key, which changes", &[])],
         axis: Axis::linear("seconds"),
         points: points.collect(),
-        seconds,
+        seconds: seconds * doppel::ROUNDS as f64,
     };
-    let swept = sweep.run_in_turns(laboratory, 1)?;
+    let swept = sweep.run(laboratory, doppel::ROUNDS)?;
     let mut figure = Figure { notes: swept.notes(), ..Figure::default() };
     figure.notes.push(format!("the key changes every {WINDOWS} points; clients pause between points"));
     swept.show(&mut figure, "increments/s", |sample| sample.throughput_tps);

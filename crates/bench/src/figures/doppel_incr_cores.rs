@@ -5,7 +5,7 @@ use crate::chart::Axis;
 use crate::claim::{Band, Finding, Reasons};
 use crate::figure::{Figure, FigureKind, Laboratory};
 use crate::machine;
-use crate::sample::Sample;
+use crate::sample::{Rounds, Sample};
 use crate::sweep::{Panel, Sweep, along_threads, ends};
 use crate::workloads::hot::KIND as WORKLOAD;
 use fabius::Result;
@@ -28,10 +28,10 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         points,
         seconds,
     };
-    let mut swept = sweep.run_in_turns(laboratory, doppel::ROUNDS)?;
+    let mut swept = sweep.run(laboratory, doppel::ROUNDS)?;
     let atomic = |&threads: &usize| {
-        let sample = |tps| Sample { throughput_tps: tps, ..Sample::default() };
-        (threads <= machine::cores().max(laboratory.threads)).then(|| sample(atomic_adds_per_second(threads)))
+        let rounds = |tps| Rounds::from(Sample { throughput_tps: tps, ..Sample::default() });
+        (threads <= machine::cores().max(laboratory.threads)).then(|| rounds(atomic_adds_per_second(threads)))
     };
     swept.add_line(0, ("atomic add".to_string(), doppel::THREADS.iter().map(atomic).collect()));
     let mut figure = Figure { notes: swept.notes(), ..Figure::default() };

@@ -25,7 +25,7 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         points: along("hot_share", laboratory.choose(&[0.0, 0.1, 0.3, 0.6, 1.0], &full)),
         seconds: laboratory.choose(1.5, 4.0),
     };
-    let swept = sweep.run_in_turns(laboratory, doppel::ROUNDS)?;
+    let swept = sweep.run(laboratory, doppel::ROUNDS)?;
     let mut figure = Figure { notes: swept.notes(), ..Figure::default() };
     swept.show(&mut figure, "increments/s", |sample| sample.throughput_tps);
     for other in ["occ", "2pl"] {

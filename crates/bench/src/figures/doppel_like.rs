@@ -31,7 +31,7 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         points: along("writes", &shares),
         seconds: laboratory.choose(1.2, 4.0),
     };
-    let swept = sweep.run_in_turns(laboratory, doppel::ROUNDS)?;
+    let swept = sweep.run(laboratory, doppel::ROUNDS)?;
     let mut figure = Figure { notes: swept.notes(), ..Figure::default() };
     figure.notes.push(format!("{rows} users and pages; reads are calls in the order of the others"));
     swept.show(&mut figure, "calls/s", |sample| sample.throughput_tps);

@@ -45,7 +45,7 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         points: points.collect(),
         seconds: laboratory.choose(2.5, 10.0),
     };
-    let swept = sweep.run_in_turns(laboratory, doppel::ROUNDS)?;
+    let swept = sweep.run(laboratory, doppel::ROUNDS)?;
     let mut figure = Figure { notes: swept.notes(), ..Figure::default() };
     swept.show(&mut figure, "calls/s", |sample| sample.throughput_tps);
     swept.show(&mut figure, "mean read latency, µs", |sample| sample.result_us.mean);

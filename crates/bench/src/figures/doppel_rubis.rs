@@ -37,7 +37,7 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         points: along_threads(&doppel::THREADS),
         seconds: laboratory.choose(2.0, 10.0),
     };
-    let swept = sweep.run_in_turns(laboratory, doppel::ROUNDS)?;
+    let swept = sweep.run(laboratory, doppel::ROUNDS)?;
     let mut figure = Figure { notes: swept.notes(), ..Figure::default() };
     figure.notes.push(format!("{users} users, 33,000 auctions; reads are calls in the order of the others"));
     swept.show(&mut figure, "calls/s", |sample| sample.throughput_tps);

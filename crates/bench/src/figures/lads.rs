@@ -21,6 +21,9 @@ pub const YCSB_RECORDS: u64 = 1_000_000;
 /// The setting of engines with partitions: into how many they divide rows.
 pub const PARTITIONS: &str = "engine_partitions";
 
+/// How often each point is measured: one slow second of a shared machine must not decide.
+pub const ROUNDS: usize = 5;
+
 /// How often each point is measured, briefly, in the figures about the highest and the lowest of a line: a slow
 /// second of a shared machine would be one of them, and the first rounds come right after loading, and are the first
 /// to write most rows.

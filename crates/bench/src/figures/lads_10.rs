@@ -27,7 +27,7 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         points: along("theta", laboratory.choose(&[0.0, 0.3, 0.6, 0.9, 1.0], &full)),
         seconds: laboratory.choose(1.2, 4.0),
     };
-    let swept = sweep.run(laboratory)?;
+    let swept = sweep.run(laboratory, lads::ROUNDS)?;
     let mut figure = Figure { notes: lads::notes(laboratory), ..Figure::default() };
     figure
         .notes

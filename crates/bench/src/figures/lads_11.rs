@@ -27,7 +27,7 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         points: along("cross", laboratory.choose(&lads::CROSS_QUICK[..], &lads::CROSS)),
         seconds: laboratory.choose(0.6, 3.0),
     };
-    let swept = sweep.run_in_rounds(laboratory, lads::rounds(laboratory))?;
+    let swept = sweep.run(laboratory, lads::rounds(laboratory))?;
     let mut figure = Figure { notes: lads::notes(laboratory), ..Figure::default() };
     figure.notes.extend(swept.notes());
     swept.show(&mut figure, "calls/s", |sample| sample.throughput_tps);

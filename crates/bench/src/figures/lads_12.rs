@@ -29,9 +29,9 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         panels: WAREHOUSES.iter().map(panel).chain([with_results]).collect(),
         axis: Axis::linear("share of cross-partition calls"),
         points: along("cross", laboratory.choose(&lads::CROSS_QUICK[..], &lads::CROSS)),
-        seconds: laboratory.choose(0.5, 3.0),
+        seconds: laboratory.choose(2.0, 4.0),
     };
-    let swept = sweep.run(laboratory)?;
+    let swept = sweep.run(laboratory, lads::ROUNDS)?;
     let mut figure = Figure { notes: lads::notes(laboratory), ..Figure::default() };
     figure.notes.extend(swept.notes());
     swept.show(&mut figure, "calls/s", |sample| sample.throughput_tps);

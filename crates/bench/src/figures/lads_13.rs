@@ -25,7 +25,7 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         points: along_threads(&lads::THREADS),
         seconds: laboratory.choose(2.5, 5.0),
     };
-    let swept = sweep.run(laboratory)?;
+    let swept = sweep.run(laboratory, lads::ROUNDS)?;
     let mut figure = Figure { notes: lads::notes(laboratory), ..Figure::default() };
     figure.notes.extend(swept.notes());
     swept.show(&mut figure, "calls/s", |sample| sample.throughput_tps);

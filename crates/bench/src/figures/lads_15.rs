@@ -11,7 +11,7 @@ use crate::arrivals::Arrivals;
 use crate::chart::Axis;
 use crate::claim::{Band, Claim, Finding, Reasons};
 use crate::figure::{Figure, FigureKind, Laboratory};
-use crate::sample::Sample;
+use crate::sample::Rounds;
 use crate::settings::Settings;
 use crate::sweep::{Panel, Sweep, Swept, along, ends};
 use crate::workloads::ycsb::KIND as WORKLOAD;
@@ -76,7 +76,7 @@ fn sweep(laboratory: &mut Laboratory<'_>, figure: &mut Figure) -> Result<Swept> 
         points: along("engine_batch", &MAXIMA),
         seconds: laboratory.choose(2.5, 6.0),
     };
-    let swept = sweep.run_in_rounds(laboratory, ROUNDS)?;
+    let swept = sweep.run(laboratory, ROUNDS)?;
     figure.notes = lads::notes(laboratory);
     figure.notes.push(format!(
         "{IN_FLIGHT_CALLS} calls on the way at all points, handed in by {HANDED_IN}; the engine takes them as batches \
@@ -133,7 +133,7 @@ fn at_rates(laboratory: &mut Laboratory<'_>, rates: [f64; 2]) -> Result<Swept> {
                 runs.push(laboratory.offer(&target, &WORKLOAD, &settings, &offered, &what)?.measured);
             }
         }
-        let line = runs.iter().map(|runs| Sample::of_runs(runs)).collect();
+        let line = runs.iter().map(|runs| Rounds::of_runs(runs)).collect();
         swept.add_line(panel, ("graph".to_string(), line));
         swept.note(format!(
             "theta {theta}: {rate:.0} calls/s come, {:.0} % of what the smallest maximum allows",

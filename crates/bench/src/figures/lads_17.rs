@@ -17,7 +17,8 @@ pub const KIND: FigureKind = FigureKind {
 };
 
 fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
-    let seconds = laboratory.choose(1.0, 2.0);
+    // How long a point takes in each round.
+    let seconds = laboratory.choose(0.25, 2.0);
     let mut random = Random::seeded(17);
     let points = (0..laboratory.choose(10, 60)).map(|step: u32| {
         // Means of 0.7 and 10 %, as in section 5.7.
@@ -37,9 +38,9 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         ],
         axis: Axis::linear("seconds"),
         points: points.collect(),
-        seconds,
+        seconds: seconds * lads::ROUNDS as f64,
     };
-    let swept = sweep.run(laboratory)?;
+    let swept = sweep.run(laboratory, lads::ROUNDS)?;
     let mut figure = Figure { notes: lads::notes(laboratory), ..Figure::default() };
     figure.notes.extend(swept.notes());
     swept.show(&mut figure, "calls/s", |sample| sample.throughput_tps);

@@ -7,6 +7,7 @@ use super::lads;
 use crate::chart::{Axis, Chart, Series};
 use crate::claim::{Band, Claim, Finding, Reasons};
 use crate::figure::{Figure, FigureKind, Laboratory};
+use crate::repeated::{Repeated, SPREAD};
 use crate::settings::Settings;
 use crate::table::Table;
 use crate::workload::WorkloadKind;
@@ -23,7 +24,7 @@ pub const KIND: FigureKind = FigureKind {
 const WAREHOUSES: [usize; 3] = [4, 8, 24];
 
 /// Time by phase at one place of the axis, as shares of all.
-type Shares = Vec<(&'static str, f64)>;
+type Shares = Vec<(&'static str, Repeated)>;
 
 fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     let mut figure = Figure { notes: lads::notes(laboratory), ..Figure::default() };
@@ -39,27 +40,45 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     let tpcc = shares(laboratory, &tpcc::KIND, &over_warehouses)?;
     show(&mut figure, "YCSB, 10 % cross-partition calls", "theta", &ycsb);
     show(&mut figure, "TPC-C, 10 % cross-partition calls", "warehouses", &tpcc);
+    figure.notes.push(format!(
+        "medians of {} rounds, the points of a chart in turns; bars, and ranges in tables: {SPREAD}",
+        lads::ROUNDS
+    ));
     figure.claims = vec![resolving_and_executing(&ycsb), communication(&tpcc)];
     Ok(figure)
 }
 
-/// Measures the shares with each of these settings, on rows of their own.
+/// Measures the shares with each of these settings, on rows of their own, in turns.
 fn shares(
     laboratory: &mut Laboratory<'_>,
     kind: &WorkloadKind,
     places: &[(f64, Settings)],
 ) -> Result<Vec<(f64, Shares)>> {
-    let seconds = laboratory.choose(2.0, 8.0);
-    let mut all = Vec::new();
-    for (at, settings) in places {
-        let target = laboratory.target(EngineKind::Graph, kind, settings)?;
-        let measured = laboratory.measure(&target, kind, settings, seconds, &at.to_string())?;
-        laboratory.finish(target, kind, settings)?;
-        let total: u64 = measured.times.iter().map(|(_, time)| time).sum();
-        let share = |(phase, time): &(&'static str, u64)| (*phase, *time as f64 / total.max(1) as f64);
-        all.push((*at, measured.times.iter().map(share).collect()));
+    let seconds = laboratory.choose(2.0, 8.0) / lads::ROUNDS as f64;
+    let mut targets = Vec::new();
+    for (_, settings) in places {
+        targets.push(laboratory.target(EngineKind::Graph, kind, settings)?);
     }
-    Ok(all)
+    let mut rounds = vec![Vec::new(); places.len()];
+    for _ in 0..lads::ROUNDS {
+        for ((target, (at, settings)), rounds) in targets.iter().zip(places).zip(&mut rounds) {
+            rounds.push(laboratory.measure(target, kind, settings, seconds, &at.to_string())?.times);
+        }
+    }
+    for (target, (_, settings)) in targets.into_iter().zip(places) {
+        laboratory.finish(target, kind, settings)?;
+    }
+    let shares = |rounds: &Vec<Vec<(&'static str, u64)>>| {
+        let share = |times: &[(&str, u64)], phase: usize| {
+            let total: u64 = times.iter().map(|(_, time)| time).sum();
+            times[phase].1 as f64 / total.max(1) as f64
+        };
+        let phases = rounds[0].iter().map(|(phase, _)| *phase).enumerate();
+        phases
+            .map(|(at, phase)| (phase, Repeated::of(rounds.iter().map(|times| share(times, at)).collect())))
+            .collect()
+    };
+    Ok(places.iter().zip(&rounds).map(|((at, _), rounds)| (*at, shares(rounds))).collect())
 }
 
 /// Adds a table and a chart of the shares.
@@ -67,13 +86,19 @@ fn show(figure: &mut Figure, title: &str, axis: &str, places: &[(f64, Shares)]) 
     let phases: Vec<&str> = places[0].1.iter().map(|(phase, _)| *phase).collect();
     let mut table = Table::new([axis].iter().chain(&phases).copied());
     for (at, shares) in places {
-        let cells = shares.iter().map(|(_, share)| format!("{:.1} %", share * 100.0));
+        let percent = |share| format!("{:.1} %", share * 100.0);
+        let cells = shares.iter().map(|(_, share)| {
+            format!("{} ({} to {})", percent(share.value), percent(share.low), percent(share.high))
+        });
         table.row([at.to_string()].into_iter().chain(cells));
     }
     figure.tables.push((format!("share of time, {title}"), table));
-    let line = |(number, phase): (usize, &&str)| Series {
-        name: phase.to_string(),
-        points: places.iter().map(|(at, shares)| (*at, shares[number].1 * 100.0)).collect(),
+    let percent = |share: Repeated| {
+        let [value, low, high] = [share.value, share.low, share.high].map(|share| share * 100.0);
+        Repeated { value, low, high }
+    };
+    let line = |(number, phase): (usize, &&str)| {
+        Series::new(*phase, places.iter().map(|(at, shares)| (*at, percent(shares[number].1))))
     };
     figure.charts.push(Chart {
         title: title.to_string(),
@@ -83,8 +108,8 @@ fn show(figure: &mut Figure, title: &str, axis: &str, places: &[(f64, Shares)]) 
     });
 }
 
-fn share(shares: &[(&str, f64)], wanted: &[&str]) -> f64 {
-    shares.iter().filter(|(phase, _)| wanted.contains(phase)).map(|(_, share)| share).sum()
+fn share(shares: &[(&str, Repeated)], wanted: &[&str]) -> f64 {
+    shares.iter().filter(|(phase, _)| wanted.contains(phase)).map(|(_, share)| share.value).sum()
 }
 
 fn resolving_and_executing(places: &[(f64, Shares)]) -> Claim {

@@ -27,7 +27,7 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         points: along("writes", laboratory.choose(&[0.0, 0.5, 1.0], &[0.0, 0.25, 0.5, 0.75, 1.0])),
         seconds: laboratory.choose(1.0, 8.0),
     };
-    let swept = sweep.run_in_rounds(laboratory, lads::rounds(laboratory))?;
+    let swept = sweep.run(laboratory, lads::rounds(laboratory))?;
     let mut figure = Figure { notes: lads::notes(laboratory), ..Figure::default() };
     figure.notes.extend(swept.notes());
     swept.show(&mut figure, "calls/s", |sample| sample.throughput_tps);

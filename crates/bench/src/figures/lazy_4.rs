@@ -3,8 +3,11 @@
 use crate::chart::{Axis, Chart, cumulative};
 use crate::claim::{Band, Claim, Finding, Reasons};
 use crate::figure::{Figure, FigureKind, Laboratory};
-use crate::recorder::Latencies;
+use crate::recorder::{self, Latencies};
+use crate::repeated::{Repeated, SPREAD};
+use crate::settings::Settings;
 use crate::table::{Table, time};
+use crate::target::Target;
 use crate::workloads::rmw10::KIND as WORKLOAD;
 use fabius::{EngineKind, Result};
 
@@ -14,6 +17,18 @@ pub const KIND: FigureKind =
 
 const BOUNDS: [u64; 3] = [10, 100, 1000];
 const DISTRIBUTIONS: [&str; 2] = ["normal", "uniform"];
+
+/// How often each line is measured.
+const ROUNDS: usize = 3;
+
+/// A line of the figure: the reads of all rounds, and the mean of each.
+struct Line<'t> {
+    target: &'t Target,
+    name: String,
+    settings: Settings,
+    all: Latencies,
+    means: Vec<f64>,
+}
 
 fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     let records = laboratory.choose(200_000u64, 1_000_000);
@@ -25,31 +40,36 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         ("batch", &64),
         ("memory_mb", &4096),
     ]);
-    let mut lines: Vec<(String, Latencies)> = Vec::new();
-    let mut read = |laboratory: &mut Laboratory<'_>, engine, bounds: &[u64]| -> Result<()> {
-        let target = laboratory.target(engine, &WORKLOAD, &base)?;
-        for distribution in DISTRIBUTIONS {
-            for bound in bounds {
-                let settings = base.with(&[("distribution", &distribution), ("chain_bound", bound)]);
-                let name = match engine {
-                    EngineKind::Lazy => format!("lazy {bound}, {distribution}"),
-                    _ => format!("eager, {distribution}"),
-                };
-                let measured = laboratory.measure(&target, &WORKLOAD, &settings, seconds, &name)?;
-                lines.push((name, measured.seen.of_kind("read_one").1.clone()));
-            }
+    let lazy = laboratory.target(EngineKind::Lazy, &WORKLOAD, &base)?;
+    let eager = laboratory.target(EngineKind::TwoPhaseLocking, &WORKLOAD, &base)?;
+    let mut lines = Vec::new();
+    for distribution in DISTRIBUTIONS {
+        let line = |target, name: String, bound: &u64| Line {
+            target,
+            name: format!("{name}, {distribution}"),
+            settings: base.with(&[("distribution", &distribution), ("chain_bound", bound)]),
+            all: recorder::latencies(),
+            means: Vec::new(),
+        };
+        lines.push(line(&eager, "eager".into(), &1));
+        lines.extend(BOUNDS.iter().map(|bound| line(&lazy, format!("lazy {bound}"), bound)));
+    }
+    for _ in 0..ROUNDS {
+        for line in &mut lines {
+            let seconds = seconds / ROUNDS as f64;
+            let measured = laboratory.measure(line.target, &WORKLOAD, &line.settings, seconds, &line.name)?;
+            let reads = measured.seen.of_kind("read_one").1;
+            line.all.add(reads).expect("histograms of equal bounds");
+            line.means.push(reads.mean());
         }
-        laboratory.finish(target, &WORKLOAD, &base)
-    };
-    read(laboratory, EngineKind::TwoPhaseLocking, &[1])?;
-    read(laboratory, EngineKind::Lazy, &BOUNDS)?;
+    }
 
     let mut table = Table::new(["series", "reads", "p10", "p50", "p90", "p99", "mean"]);
-    for (name, latencies) in &lines {
-        let quantile = |q| time(latencies.value_at_quantile(q));
-        let mean = time(latencies.mean() as u64);
+    for line in &lines {
+        let quantile = |q| time(line.all.value_at_quantile(q));
+        let mean = Repeated::together(line.all.mean(), line.means.clone()).cell(|mean| time(mean as u64));
         let cells = [quantile(0.1), quantile(0.5), quantile(0.9), quantile(0.99), mean];
-        table.row([name.clone(), latencies.len().to_string()].into_iter().chain(cells));
+        table.row([line.name.clone(), line.all.len().to_string()].into_iter().chain(cells));
     }
     let chart = |distribution: &str| Chart {
         title: format!("external reads, {distribution}"),
@@ -57,21 +77,27 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         y: Axis::linear("share of reads"),
         series: lines
             .iter()
-            .filter(|(name, _)| name.ends_with(distribution))
-            .map(|(name, latencies)| cumulative(name.clone(), latencies))
+            .filter(|line| line.name.ends_with(distribution))
+            .map(|line| cumulative(line.name.clone(), &line.all))
             .collect(),
     };
-    Ok(Figure {
+    let figure = Figure {
         tables: vec![("latency of reads, from the start of their execution".to_string(), table)],
         charts: DISTRIBUTIONS.map(chart).to_vec(),
         claims: claims(&lines),
-        notes: vec![format!("{records} records of 1024 bytes; reads run on the client threads")],
-    })
+        notes: vec![
+            format!("{records} records of 1024 bytes; reads run on the client threads"),
+            format!("the reads of {ROUNDS} rounds, the lines in turns; percents of means: {SPREAD}"),
+        ],
+    };
+    drop(lines);
+    laboratory.finish(lazy, &WORKLOAD, &base)?;
+    laboratory.finish(eager, &WORKLOAD, &base)?;
+    Ok(figure)
 }
 
-fn claims(lines: &[(String, Latencies)]) -> Vec<Claim> {
-    let mean =
-        |name: &str| lines.iter().find(|(of, _)| of == name).map_or(0.0, |(_, latencies)| latencies.mean());
+fn claims(lines: &[Line<'_>]) -> Vec<Claim> {
+    let mean = |name: &str| lines.iter().find(|line| line.name == name).map_or(0.0, |line| line.all.mean());
     let lazy = |bound: u64, distribution: &str| mean(&format!("lazy {bound}, {distribution}"));
     let mut claims = Vec::new();
     for distribution in DISTRIBUTIONS {

@@ -135,7 +135,7 @@ fn charts(lazy: &Open, eager: &Open) -> Vec<Chart> {
             before = at;
             (at, of(sample, seconds))
         });
-        Series { name: name.to_string(), points: points.collect() }
+        Series::new(name, points)
     };
     let chart = |title: &str, y: &str, series| Chart {
         title: title.to_string(),

@@ -5,10 +5,13 @@ use crate::claim::{Band, Claim, Finding, Reasons};
 use crate::figure::{Figure, FigureKind, Laboratory};
 use crate::measured::{Measured, middle};
 use crate::recorder::Latencies;
+use crate::repeated::{Repeated, SPREAD};
 use crate::settings::Settings;
+use crate::sweep::{ends, spread};
 use crate::table::{Table, grouped, time};
 use crate::workloads::cart::KIND as WORKLOAD;
 use fabius::{EngineKind, Result};
+use std::fmt::Display;
 
 /// As `fabius bench list` shows it.
 pub const KIND: FigureKind =
@@ -18,31 +21,42 @@ const SHARES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 /// In a hurry: fewer of them, each for long enough.
 const SHARES_QUICK: [f64; 3] = [0.0, 0.5, 1.0];
 
-/// How often throughput is measured, with the shares in turns: the median counts, since a claim is about how they
-/// compare.
+/// How often throughput is measured, with the shares and the engines in turns.
 const ROUNDS: usize = 3;
 
 /// One engine's part of the figure.
 struct Half {
-    shares: &'static [f64],
-    throughput: Vec<f64>,
+    engine: EngineKind,
+    throughput: Vec<Repeated>,
     skipped: Vec<u64>,
     /// By share of blind writes: latencies of purchases and of clearings.
     check_outs: Vec<(f64, Latencies, Latencies)>,
 }
 
+impl Half {
+    fn of(engine: EngineKind) -> Half {
+        Half { engine, throughput: Vec::new(), skipped: Vec::new(), check_outs: Vec::new() }
+    }
+
+    fn throughputs(&self) -> Vec<f64> {
+        self.throughput.iter().map(|throughput| throughput.value).collect()
+    }
+}
+
 fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
-    let base = WORKLOAD.defaults();
-    let eager = half(laboratory, EngineKind::TwoPhaseLocking, &base, &[0.5])?;
-    let lazy = half(laboratory, EngineKind::Lazy, &base, &[0.25, 0.5])?;
+    let shares = laboratory.choose(&SHARES_QUICK[..], &SHARES);
+    let [mut lazy, mut eager] = [EngineKind::Lazy, EngineKind::TwoPhaseLocking].map(Half::of);
+    measure_throughput(laboratory, shares, [&mut lazy, &mut eager])?;
+    measure_check_outs(laboratory, &mut eager, &[0.5])?;
+    measure_check_outs(laboratory, &mut lazy, &[0.25, 0.5])?;
 
     let mut table = Table::new(["blind share", "lazy", "never needed", "eager"]);
-    for (at, share) in lazy.shares.iter().enumerate() {
+    for (at, share) in shares.iter().enumerate() {
         table.row([
             format!("{:.0} %", share * 100.0),
-            grouped(lazy.throughput[at]),
+            lazy.throughput[at].to_string(),
             grouped(lazy.skipped[at] as f64),
-            grouped(eager.throughput[at]),
+            eager.throughput[at].to_string(),
         ]);
     }
     let mut latencies = Table::new(["check-outs", "buy p50", "buy p99", "clear p50", "clear p99"]);
@@ -56,9 +70,8 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
             series.push(cumulative(name, &both(buy, clear)));
         }
     }
-    let line = |name: &str, values: &[f64]| Series {
-        name: name.to_string(),
-        points: lazy.shares.iter().map(|share| share * 100.0).zip(values.iter().copied()).collect(),
+    let line = |name: &str, values: &[Repeated]| {
+        Series::new(name, shares.iter().map(|share| share * 100.0).zip(values.iter().copied()))
     };
     Ok(Figure {
         tables: vec![
@@ -82,54 +95,68 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         claims: claims(&lazy, &eager),
         notes: vec![
             "8,000 carts in turn, 100,000 items; a purchase waits for its price".to_string(),
-            format!("throughput: medians of {ROUNDS} rounds, the shares in turns"),
+            format!(
+                "throughput: medians of {ROUNDS} rounds, shares and engines in turns; bars, and percents in tables: {SPREAD}"
+            ),
         ],
     })
 }
 
-fn half(
+/// A run on a database of its own: sessions begin anew with every run, with empty carts.
+fn run(
     laboratory: &mut Laboratory<'_>,
     engine: EngineKind,
-    base: &Settings,
-    check_outs: &[f64],
-) -> Result<Half> {
-    let shares = laboratory.choose(&SHARES_QUICK[..], &SHARES);
-    let mut half = Half { shares, throughput: Vec::new(), skipped: Vec::new(), check_outs: Vec::new() };
-    // Sessions begin anew with every run, with empty carts: each run has a database of its own.
-    let run =
-        |laboratory: &mut Laboratory<'_>, settings: &Settings, seconds, what: &str| -> Result<Measured> {
-            let target = laboratory.target(engine, &WORKLOAD, settings)?;
-            let measured = laboratory.measure(&target, &WORKLOAD, settings, seconds, what)?;
-            laboratory.finish(target, &WORKLOAD, settings)?;
-            Ok(measured)
-        };
-    // What is claimed of lazy needs more than the first moments, in which memory is new.
-    let seconds = match engine {
-        EngineKind::Lazy => laboratory.choose(3.0, 5.0),
-        _ => laboratory.choose(1.0, 2.0),
-    };
-    let mut rounds = vec![Vec::new(); shares.len()];
+    settings: &Settings,
+    seconds: f64,
+    what: &str,
+) -> Result<Measured> {
+    let target = laboratory.target(engine, &WORKLOAD, settings)?;
+    let measured = laboratory.measure(&target, &WORKLOAD, settings, seconds, what)?;
+    laboratory.finish(target, &WORKLOAD, settings)?;
+    Ok(measured)
+}
+
+fn measure_throughput(
+    laboratory: &mut Laboratory<'_>,
+    shares: &[f64],
+    mut halves: [&mut Half; 2],
+) -> Result<()> {
+    let mut runs = halves.each_ref().map(|_| vec![Vec::new(); shares.len()]);
     for _ in 0..ROUNDS {
-        for (runs, share) in rounds.iter_mut().zip(shares) {
-            let settings = base.with(&[("blind", share), ("idle", &"off")]);
-            runs.push(run(laboratory, &settings, seconds, &format!("{:.0} % blind", share * 100.0))?);
+        for (at, share) in shares.iter().enumerate() {
+            let settings = WORKLOAD.defaults().with(&[("blind", share), ("idle", &"off")]);
+            let what = format!("{:.0} % blind", share * 100.0);
+            for (half, runs) in halves.iter().zip(&mut runs) {
+                // What is claimed of lazy needs more than the first moments, in which memory is new.
+                let seconds = match half.engine {
+                    EngineKind::Lazy => laboratory.choose(3.0, 5.0),
+                    _ => laboratory.choose(1.0, 2.0),
+                };
+                runs[at].push(run(laboratory, half.engine, &settings, seconds, &what)?);
+            }
         }
     }
-    for runs in rounds {
-        let measured = middle(runs, Measured::throughput_tps);
-        half.throughput.push(measured.throughput_tps());
-        half.skipped.push(measured.counts.skipped);
+    for (half, runs) in halves.iter_mut().zip(runs) {
+        for runs in runs {
+            half.throughput.push(Repeated::of(runs.iter().map(Measured::throughput_tps).collect()));
+            half.skipped.push(middle(runs, Measured::throughput_tps).counts.skipped);
+        }
     }
+    Ok(())
+}
+
+fn measure_check_outs(laboratory: &mut Laboratory<'_>, half: &mut Half, shares: &[f64]) -> Result<()> {
     let seconds = laboratory.choose(1.0, 5.0);
-    for &share in check_outs {
+    for &share in shares {
         // Fewer carts, so that many of them come to their check-out in the time there is.
-        let settings = base.with(&[("blind", &share), ("idle", &"off"), ("batch", &1), ("clients", &200)]);
-        let measured =
-            run(laboratory, &settings, seconds, &format!("check-outs, {:.0} % blind", share * 100.0))?;
+        let own: &[(_, &dyn Display)] =
+            &[("blind", &share), ("idle", &"off"), ("batch", &1), ("clients", &200)];
+        let what = format!("check-outs, {:.0} % blind", share * 100.0);
+        let measured = run(laboratory, half.engine, &WORKLOAD.defaults().with(own), seconds, &what)?;
         let (buy, clear) = (measured.seen.of_kind("buy").1.clone(), measured.seen.of_kind("clear").0.clone());
         half.check_outs.push((share, buy, clear));
     }
-    Ok(half)
+    Ok(())
 }
 
 fn both(buy: &Latencies, clear: &Latencies) -> Latencies {
@@ -139,17 +166,15 @@ fn both(buy: &Latencies, clear: &Latencies) -> Latencies {
 }
 
 fn claims(lazy: &Half, eager: &Half) -> Vec<Claim> {
-    let ends = |values: &[f64]| values[values.len() - 1] / values[0];
-    let spread = eager.throughput.iter().copied().fold(f64::MIN, f64::max)
-        / eager.throughput.iter().copied().fold(f64::MAX, f64::min);
-    let least = lazy.throughput.windows(2).map(|pair| pair[1] / pair[0]).fold(f64::MAX, f64::min);
+    let spread = spread(&eager.throughputs());
+    let least = lazy.throughputs().windows(2).map(|pair| pair[1] / pair[0]).fold(f64::MAX, f64::min);
     let mut claims = vec![
         Claim::new(
             "lazy throughput grows with the share of blind writes",
             vec![
                 Finding::new(
                     "at 100 % as a multiple of at 0 %",
-                    ends(&lazy.throughput),
+                    ends(&lazy.throughputs()),
                     Band::between(3.0, 20.0),
                 ),
                 Finding::new("least growth from one share to the next", least, Band::between(0.95, 20.0)),

@@ -6,9 +6,10 @@ use crate::figure::{Figure, FigureKind, Laboratory};
 use crate::interactive::clients::{self, Load, Ran, abort_share, reasons};
 use crate::interactive::tpcc::Tpcc;
 use crate::interactive::{Client, Control, Protocol};
-use crate::sample::Sample;
+use crate::repeated::SPREAD;
+use crate::sample::{Rounds, Sample};
 use crate::server_process::ServerProcess;
-use crate::table::{Table, grouped, time};
+use crate::table::{Table, time};
 use fabius::{Grain, Result};
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,8 +39,19 @@ const MESSAGES: &str = "a conventional transaction depends on what it has read u
 /// A protocol with what was measured for each number of clients.
 struct Line {
     protocol: Protocol,
-    points: Vec<(usize, Ran)>,
+    points: Vec<Place>,
 }
+
+/// What was measured with so many clients.
+struct Place {
+    clients: usize,
+    /// In all rounds together.
+    ran: Ran,
+    rounds: Rounds,
+}
+
+/// How often each point is measured, with the protocols in turns, each time on rows that are loaded anew.
+const ROUNDS: usize = 3;
 
 fn high(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     let lines = run(laboratory, 1)?;
@@ -129,33 +141,40 @@ fn run(laboratory: &mut Laboratory<'_>, warehouses: i32) -> Result<Vec<Line>> {
         customers: laboratory.choose(100, 3000),
     });
     let counts: Vec<usize> = laboratory.choose(vec![4, 16, 64], vec![1, 4, 16, 32, 64, 128]);
-    let time = Duration::from_secs_f64(laboratory.choose(2.5, 20.0));
+    let time = Duration::from_secs_f64(laboratory.choose(3.0, 20.0) / ROUNDS as f64);
     let server = ServerProcess::fabius(&program, laboratory.parent.as_deref(), &["--durability", "none"])?;
-    let mut lines = Vec::new();
-    for protocol in Protocol::SIX {
-        laboratory.go_on()?;
-        (laboratory.say)(format!("{protocol}: loading {warehouses} warehouses"));
-        clients::once(async {
-            let client = Client::connect(server.port, Protocol::LOADING, Duration::ZERO).await?;
-            work.load(&client).await
-        })?;
-        let mut line = Line { protocol, points: Vec::new() };
-        let mut committed = Vec::new();
-        let (port, process, delay) = (server.port, server.process(), laboratory.network_delay);
-        let mut load = Load { port, process, protocol, clients: 0, delay, time };
-        for &count in &counts {
+    let mut runs = Protocol::SIX.map(|_| vec![Vec::new(); counts.len()]);
+    for round in 0..ROUNDS {
+        for (protocol, runs) in Protocol::SIX.into_iter().zip(&mut runs) {
             laboratory.go_on()?;
-            (laboratory.say)(format!("{protocol}: {count} clients"));
-            load.clients = count;
-            let ran = clients::run(&work, &load, count as u64, &laboratory.interrupt)?;
-            committed.extend(ran.committed.iter().copied());
-            line.points.push((count, ran));
+            (laboratory.say)(format!("{protocol}: loading {warehouses} warehouses"));
+            clients::once(async {
+                let client = Client::connect(server.port, Protocol::LOADING, Duration::ZERO).await?;
+                work.load(&client).await
+            })?;
+            let mut committed = Vec::new();
+            let (port, process, delay) = (server.port, server.process(), laboratory.network_delay);
+            let mut load = Load { port, process, protocol, clients: 0, delay, time };
+            for (&count, runs) in counts.iter().zip(runs) {
+                laboratory.go_on()?;
+                (laboratory.say)(format!("{protocol}: {count} clients, round {} of {ROUNDS}", round + 1));
+                load.clients = count;
+                let ran = clients::run(&work, &load, count as u64, &laboratory.interrupt)?;
+                committed.extend(ran.committed.iter().copied());
+                runs.push(ran);
+            }
+            (laboratory.say)(format!("{protocol}: checking"));
+            clients::check(&*work, &load, &committed)?;
         }
-        (laboratory.say)(format!("{protocol}: checking"));
-        clients::check(&*work, &load, &committed)?;
-        lines.push(line);
     }
-    Ok(lines)
+    let line = |(protocol, runs): (_, &Vec<Vec<Ran>>)| {
+        let point = |(count, rounds): (&usize, &Vec<Ran>)| {
+            let (ran, rounds) = Ran::together(rounds);
+            Place { clients: *count, ran, rounds }
+        };
+        Line { protocol, points: counts.iter().zip(runs).map(point).collect() }
+    };
+    Ok(Protocol::SIX.into_iter().zip(&runs).map(line).collect())
 }
 
 fn shown(lines: &[Line], laboratory: &Laboratory<'_>, warehouses: i32) -> Figure {
@@ -171,13 +190,13 @@ fn shown(lines: &[Line], laboratory: &Laboratory<'_>, warehouses: i32) -> Figure
         "because",
     ]);
     for line in lines {
-        for (count, ran) in &line.points {
+        for Place { clients, ran, rounds } in &line.points {
             let Ran { sample, conflicts, .. } = ran;
             table.row([
                 line.protocol.to_string(),
-                count.to_string(),
-                grouped(sample.throughput_tps),
-                time((sample.commit_us.mean * 1e3) as u64),
+                clients.to_string(),
+                rounds.number(|sample| sample.throughput_tps).to_string(),
+                rounds.number(|sample| sample.commit_us.mean * 1e3).cell(|ns| time(ns as u64)),
                 time((sample.commit_us.p99 * 1e3) as u64),
                 format!("{:.1}", ran.messages_each()),
                 ran.server_cpu_us_each().map_or("not told".into(), |us| time((us * 1e3) as u64)),
@@ -186,11 +205,11 @@ fn shown(lines: &[Line], laboratory: &Laboratory<'_>, warehouses: i32) -> Figure
             ]);
         }
     }
-    let point = |(_, ran): &(usize, Ran)| (ran.sample.throughput_tps, ran.sample.commit_us.mean / 1e3);
-    let series = lines.iter().map(|line| Series {
-        name: line.protocol.to_string(),
-        points: line.points.iter().map(point).collect(),
-    });
+    let point = |place: &Place| {
+        (place.ran.sample.throughput_tps, place.rounds.number(|sample| sample.commit_us.mean / 1e3))
+    };
+    let series =
+        lines.iter().map(|line| Series::new(line.protocol.to_string(), line.points.iter().map(point)));
     Figure {
         tables: vec![("as clients grow".to_string(), table)],
         charts: vec![Chart {
@@ -205,6 +224,7 @@ fn shown(lines: &[Line], laboratory: &Laboratory<'_>, warehouses: i32) -> Figure
                  a latency is that of all attempts",
                 laboratory.network_delay.as_millis()
             ),
+            format!("{ROUNDS} rounds, the protocols in turns; bars, and percents in tables: {SPREAD}"),
             "the full mix, customers by number, no remote warehouses; after each line the standard's consistency \
              conditions 1 to 4 held, and every order and payment was there once"
                 .to_string(),
@@ -231,13 +251,13 @@ fn best(lines: &[Line], control: Control, clients: usize) -> (String, Sample) {
 impl Line {
     /// Where its throughput is highest: with how many clients, and what was measured.
     fn peak(&self) -> (usize, Sample) {
-        let samples = self.points.iter().map(|(count, ran)| (*count, ran.sample));
+        let samples = self.points.iter().map(|place| (place.clients, place.ran.sample));
         samples.max_by(|(_, a), (_, b)| a.throughput_tps.total_cmp(&b.throughput_tps)).unwrap_or_default()
     }
 
     /// What was measured with so many clients.
     fn with(&self, clients: usize) -> Sample {
-        let found = self.points.iter().find(|(count, _)| *count == clients);
-        found.map_or_else(Sample::default, |(_, ran)| ran.sample)
+        let found = self.points.iter().find(|place| place.clients == clients);
+        found.map_or_else(Sample::default, |place| place.ran.sample)
     }
 }

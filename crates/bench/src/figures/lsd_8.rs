@@ -3,9 +3,10 @@
 use crate::chart::Axis;
 use crate::claim::{Band, Claim, Finding, Reasons};
 use crate::figure::{Figure, FigureKind, Laboratory};
-use crate::interactive::clients::{self, Load, abort_share, reasons};
+use crate::interactive::clients::{self, Load, Ran, abort_share, reasons};
 use crate::interactive::counters::{Change, Counters};
 use crate::interactive::{Client, Protocol};
+use crate::repeated::SPREAD;
 use crate::server_process::ServerProcess;
 use crate::sweep::{Point, Swept};
 use fabius::Result;
@@ -33,6 +34,8 @@ pub const HOT: FigureKind = FigureKind {
 
 /// Clients at a time: so many that waiting for messages does not bound the lines that have no conflicts.
 const CLIENTS: usize = 64;
+/// How often each point is measured.
+const ROUNDS: usize = 3;
 
 /// Why lines lie closer than in the paper.
 const ONE_MACHINE: &str = "clients and server share the cores of one machine, which bound the lines without conflicts; \
@@ -122,7 +125,7 @@ fn run(
     protocols: &[Protocol],
 ) -> Result<Swept> {
     let program = ServerProcess::this_program()?;
-    let time = Duration::from_secs_f64(laboratory.choose(1.5, 10.0));
+    let time = Duration::from_secs_f64(laboratory.choose(1.5, 10.0) / ROUNDS as f64);
     let axis = if is_log { Axis::log(axis) } else { Axis::linear(axis) };
     let point = |(x, label, _): &(f64, String, Counters)| Point {
         x: *x,
@@ -139,26 +142,38 @@ fn run(
          synced; after each point every counter was as its committed transactions leave it one at a time",
         laboratory.network_delay.as_millis()
     ));
-    for protocol in protocols {
+    let mut runs = protocols.iter().map(|_| vec![Vec::new(); points.len()]).collect::<Vec<_>>();
+    for round in 0..ROUNDS {
+        for (at, (_, label, work)) in points.iter().enumerate() {
+            for (protocol, runs) in protocols.iter().zip(&mut runs) {
+                laboratory.go_on()?;
+                (laboratory.say)(format!("{protocol}, {label}, round {} of {ROUNDS}", round + 1));
+                let load = Load {
+                    port: server.port,
+                    process: server.process(),
+                    protocol: *protocol,
+                    clients: CLIENTS,
+                    delay: laboratory.network_delay,
+                    time,
+                };
+                clients::once(async {
+                    let client = Client::connect(server.port, *protocol, Duration::ZERO).await?;
+                    work.load(&client, CLIENTS).await
+                })?;
+                let ran = clients::run(&Arc::new(work.clone()), &load, at as u64, &laboratory.interrupt)?;
+                clients::check(work, &load, &ran.committed)?;
+                runs[at].push(ran);
+            }
+        }
+    }
+    swept.note(format!(
+        "medians of {ROUNDS} rounds, all lines and points in turns; bars, and percents in tables: {SPREAD}"
+    ));
+    for (protocol, runs) in protocols.iter().zip(&runs) {
         let (mut line, mut each) = (Vec::new(), Vec::new());
         let mut conflicts = BTreeMap::new();
-        for (at, (_, label, work)) in points.iter().enumerate() {
-            laboratory.go_on()?;
-            (laboratory.say)(format!("{protocol}, {label}"));
-            let load = Load {
-                port: server.port,
-                process: server.process(),
-                protocol: *protocol,
-                clients: CLIENTS,
-                delay: laboratory.network_delay,
-                time,
-            };
-            clients::once(async {
-                let client = Client::connect(server.port, *protocol, Duration::ZERO).await?;
-                work.load(&client, CLIENTS).await
-            })?;
-            let ran = clients::run(&Arc::new(work.clone()), &load, at as u64, &laboratory.interrupt)?;
-            clients::check(work, &load, &ran.committed)?;
+        for ((_, label, _), rounds) in points.iter().zip(runs) {
+            let (ran, rounds) = Ran::together(rounds);
             let cpu = ran
                 .server_cpu_us_each()
                 .map_or(String::new(), |us| format!(", {us:.0} us of the server's time"));
@@ -166,7 +181,7 @@ fn run(
             ran.conflicts
                 .into_iter()
                 .for_each(|(reason, count)| *conflicts.entry(reason).or_insert(0) += count);
-            line.push(Some(ran.sample));
+            line.push(Some(rounds));
         }
         swept.note(format!("{protocol}, for each transaction at {}", each.join("; ")));
         if !conflicts.is_empty() {

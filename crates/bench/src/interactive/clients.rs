@@ -4,7 +4,8 @@ use super::client::{self, Client, Protocol};
 use crate::interrupt::Interrupt;
 use crate::machine;
 use crate::recorder::{Latencies, latencies};
-use crate::sample::{Percentiles, Sample};
+use crate::repeated::Repeated;
+use crate::sample::{Percentiles, Rounds, Sample};
 use fabius::{Error, Result, SqlState};
 use fabius_env::Random;
 use std::collections::BTreeMap;
@@ -75,6 +76,8 @@ pub struct Load {
 pub struct Ran {
     /// Rates and latencies.
     pub sample: Sample,
+    /// Of all attempts of each transaction.
+    pub latencies: Latencies,
     /// What each client has committed.
     pub committed: Vec<Kinds>,
     /// How many attempts were given up, by reason.
@@ -86,6 +89,30 @@ pub struct Ran {
 }
 
 impl Ran {
+    /// What several rounds gave, at least one: the throughput is the middle one, all else is of all together.
+    pub fn together(rounds: &[Ran]) -> (Ran, Rounds) {
+        let mut all = rounds[0].clone();
+        for round in &rounds[1..] {
+            all.latencies.add(&round.latencies).expect("histograms of equal bounds");
+            all.committed.extend(&round.committed);
+            round
+                .conflicts
+                .iter()
+                .for_each(|(reason, count)| *all.conflicts.entry(reason.clone()).or_default() += count);
+            all.messages += round.messages;
+            all.server_cpu = all.server_cpu.zip(round.server_cpu).map(|(one, other)| one + other);
+        }
+        let each: Vec<Sample> = rounds.iter().map(|round| round.sample).collect();
+        all.sample = Sample {
+            throughput_tps: Repeated::of(each.iter().map(|sample| sample.throughput_tps).collect()).value,
+            commit_us: Percentiles::of(&all.latencies),
+            committed: each.iter().map(|sample| sample.committed).sum(),
+            retries: each.iter().map(|sample| sample.retries).sum(),
+            ..Sample::default()
+        };
+        (all.clone(), Rounds { all: all.sample, each })
+    }
+
     /// Messages for each transaction that has committed, those of attempts that were given up among them.
     pub fn messages_each(&self) -> f64 {
         self.messages as f64 / self.sample.committed.max(1.0)
@@ -166,7 +193,7 @@ pub fn run<W: Work>(work: &Arc<W>, load: &Load, seed: u64, interrupt: &Interrupt
         ..Sample::default()
     };
     let messages = seen.iter().map(|one| one.messages).sum();
-    Ok(Ran { sample, committed, conflicts, messages, server_cpu })
+    Ok(Ran { sample, latencies: all, committed, conflicts, messages, server_cpu })
 }
 
 async fn one<W: Work>(
