@@ -5,6 +5,7 @@ use crate::progress::Line;
 use clap::Args;
 use fabius::{Database, EngineKind, Error, Options, Result, Seq, SqlState};
 use fabius_bench::interrupt::Interrupt;
+use fabius_bench::machine;
 use fabius_bench::table::{Table, bytes, grouped};
 use fabius_env::RealDisk;
 use fabius_log::DatabaseId;
@@ -51,7 +52,12 @@ pub fn run(arguments: &Checkpoint, interrupt: &Interrupt) -> Result<ExitCode> {
     let line = Line::new();
     line.say("opening");
     let began = Instant::now();
-    let options = Options { engine, checkpoint_log_bytes: None, ..Options::default() };
+    let options = Options {
+        engine,
+        checkpoint_log_bytes: None,
+        checkpoint_threads: Some(machine::cores()),
+        ..Options::default()
+    };
     let database = Database::open(&arguments.dir, options)?;
     let opened = began.elapsed();
     line.clear();

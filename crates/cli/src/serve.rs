@@ -250,6 +250,7 @@ fn open(configuration: &Configuration) -> Result<Database> {
         durability: configuration.durability,
         workers: configuration.workers.unwrap_or(usual.workers),
         recovery_threads: configuration.recovery_threads,
+        checkpoint_threads: configuration.checkpoint_threads,
         checkpoint_log_bytes: Some(configuration.checkpoint_log_bytes),
         replication: configuration.replication,
         history: Some(configuration.history).filter(|history| !history.is_zero()),

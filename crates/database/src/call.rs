@@ -1,7 +1,7 @@
 //! Calls from the caller's side: prepare, call or submit, wait, ask for the result.
 
 use crate::Database;
-use fabius_engine::{Batch, BatchBuilder, Procedure, Ticket};
+use fabius_engine::{Batch, BatchBuilder, Priority, Procedure, Ticket};
 use fabius_program::arguments;
 use fabius_value::{Error, Result, Seq, SqlState, Value};
 use std::sync::Arc;
@@ -16,11 +16,12 @@ pub struct Prepared<'d> {
     database: &'d Database,
     procedure: Arc<Procedure>,
     key: Option<Vec<u8>>,
+    priority: Priority,
 }
 
 impl<'d> Prepared<'d> {
     pub(crate) fn new(database: &'d Database, procedure: Arc<Procedure>) -> Prepared<'d> {
-        Prepared { database, procedure, key: None }
+        Prepared { database, procedure, key: None, priority: Priority::default() }
     }
 
     /// The procedure.
@@ -37,13 +38,21 @@ impl<'d> Prepared<'d> {
         self
     }
 
+    /// Gives the call a priority: an urgent one overtakes others that were handed in before and have not begun. On the
+    /// nodes of a cluster all are alike.
+    #[must_use]
+    pub fn with_priority(mut self, priority: Priority) -> Prepared<'d> {
+        self.priority = priority;
+        self
+    }
+
     /// Hands the call in and returns at once.
     ///
     /// # Errors
     /// Arguments that do not fit the parameters; they are not handed in.
     pub fn submit(&self, arguments: &[Value]) -> Result<Pending<'d>> {
         let bytes = arguments::encode(&self.procedure.program, arguments)?;
-        let mut builder = BatchBuilder::with_capacity(bytes.len() + 16);
+        let mut builder = BatchBuilder::with_capacity(bytes.len() + 16).with_priority(self.priority);
         let wants_result = !self.procedure.program.results.is_empty();
         builder.push(self.procedure.id, &bytes, self.key.as_deref(), wants_result)?;
         let batch = builder.build();

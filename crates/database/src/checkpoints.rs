@@ -71,6 +71,8 @@ pub(crate) struct Checkpoints {
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) foundation: Arc<Foundation>,
     pub(crate) log: Arc<Log>,
+    /// How many write one.
+    pub(crate) threads: usize,
     /// The node of a cluster that it is, and what is known of its checkpoints.
     pub(crate) agreed: Option<(Arc<AgreedEngine>, Arc<KeptCheckpoints>)>,
     /// Seqs of checkpoints that are known to be whole, newest first. Locked while one is taken.
@@ -118,7 +120,7 @@ impl Checkpoints {
         watch: &mut dyn FnMut(&Progress) -> Result<()>,
     ) -> Result<Checkpoint> {
         self.count_from_here();
-        let written = checkpoint::write(&*self.engine, at, &*self.disk, self.database, watch)?;
+        let written = checkpoint::write(&*self.engine, at, &*self.disk, self.database, self.threads, watch)?;
         self.newest_bytes.store(written.bytes, Relaxed);
         if let (Some((agreed, kept)), Some(place)) = (&self.agreed, place) {
             kept.note(place);

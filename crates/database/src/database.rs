@@ -166,7 +166,8 @@ impl Database {
         database.log = Some(log.clone());
         database.recovery = Some(report);
         let status = CheckpointStatus { newest, passed_over: begin.passed_over, failed: None };
-        database.keep_checkpoints(disk, id, log, held, begin.bytes, bytes_replayed, status, None);
+        let threads = options.checkpoint_threads();
+        database.keep_checkpoints(disk, id, log, held, begin.bytes, bytes_replayed, status, None, threads);
         database.begin_work(options)?;
         Ok(database)
     }
@@ -183,6 +184,7 @@ impl Database {
         bytes_replayed: i64,
         status: CheckpointStatus,
         kept: Option<Arc<KeptCheckpoints>>,
+        threads: usize,
     ) {
         self.checkpoints = Some(Arc::new(Checkpoints {
             disk,
@@ -190,6 +192,7 @@ impl Database {
             engine: self.engine.clone(),
             foundation: self.foundation.clone(),
             log,
+            threads,
             agreed: self.agreed.clone().zip(kept),
             whole: Mutex::new(status.newest.into_iter().collect()),
             status: Mutex::new(status),

@@ -83,7 +83,7 @@ impl Database {
         calls: &[Vec<Value>],
     ) -> Result<HandedIn> {
         let wants_result = !procedure.program.results.is_empty();
-        let mut builder = BatchBuilder::with_capacity(64 * calls.len());
+        let mut builder = BatchBuilder::with_capacity(64 * calls.len()).with_priority(caller.priority);
         // Arguments that do not fit are not handed in.
         let mut places = Vec::with_capacity(calls.len());
         for arguments in calls {

@@ -70,7 +70,9 @@ pub use fabius_cluster::{
 pub use fabius_engine::checkpoint::Progress as CheckpointProgress;
 pub use fabius_engine::counters::Counts;
 pub use fabius_engine::room::Patience;
-pub use fabius_engine::{Batch, BatchBuilder, Engine, Procedure, ScanPlace, Standpoint, TableScan, Ticket};
+pub use fabius_engine::{
+    Batch, BatchBuilder, Engine, Priority, Procedure, ScanPlace, Standpoint, TableScan, Ticket,
+};
 pub use fabius_engine_graph::Settings as GraphSettings;
 pub use fabius_engine_lazy::Policy;
 pub use fabius_engine_locking::Policy as LockingPolicy;
@@ -85,7 +87,7 @@ pub use history::Moment;
 pub use identity::is_member;
 pub use keyed::KeyedCall;
 pub use member::{Connect, MemberChange, init_member, must_be_filled};
-pub use options::{Durability, EngineKind, Options, RECOVERY_THREADS_MAX};
+pub use options::{Durability, EngineKind, Options, THREADS_MAX};
 pub use repair::{Repair, is_damaged_member, repair_member};
 pub use replay::LoggedCall;
 pub use session::allowance::{Allowance, Held};

@@ -193,7 +193,8 @@ impl Database {
         database.log = Some(log.clone());
         database.recovery = Some(report);
         let status = CheckpointStatus { newest, passed_over: begin.passed_over, failed: None };
-        database.keep_checkpoints(checkpoints, id, log, held, begin.bytes, 0, status, Some(kept));
+        let threads = options.checkpoint_threads();
+        database.keep_checkpoints(checkpoints, id, log, held, begin.bytes, 0, status, Some(kept), threads);
         database.begin_work(options)?;
         Ok(database)
     }

@@ -11,8 +11,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Threads that replay the log, at most.
-pub const RECOVERY_THREADS_MAX: usize = 64;
+/// Threads that replay the log, or write a checkpoint, at most.
+pub const THREADS_MAX: usize = 64;
 
 /// The strategy that runs calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -159,12 +159,19 @@ pub struct Options {
     /// engine goes on from there. `None`: as many as there are cores, 16 at most. A log with few calls is replayed by
     /// one thread in any case, and so is that of a node of a cluster.
     pub recovery_threads: Option<usize>,
+    /// Threads that write a checkpoint, 64 at most, beside those that run calls. `None`: one for each four cores.
+    pub checkpoint_threads: Option<usize>,
 }
 
 impl Options {
     /// How many threads replay the log.
     pub(crate) fn recovery_threads(&self) -> usize {
-        self.recovery_threads.unwrap_or_else(cores).clamp(1, RECOVERY_THREADS_MAX)
+        self.recovery_threads.unwrap_or_else(cores).clamp(1, THREADS_MAX)
+    }
+
+    /// How many threads write a checkpoint.
+    pub(crate) fn checkpoint_threads(&self) -> usize {
+        self.checkpoint_threads.unwrap_or_else(|| cores() / 4).clamp(1, THREADS_MAX)
     }
 }
 
@@ -190,6 +197,7 @@ impl Default for Options {
             history: None,
             replication: Replication::default(),
             recovery_threads: None,
+            checkpoint_threads: None,
         }
     }
 }

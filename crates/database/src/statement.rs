@@ -16,7 +16,7 @@ use crate::session::wait::{Wait, waited_too_long};
 use crate::session::wound_wait::{Age, Owner};
 use crate::statement_id::StatementId;
 use crate::unnamed::Use;
-use fabius_engine::{Batch, BatchBuilder, Definitions, Procedure, entry};
+use fabius_engine::{Batch, BatchBuilder, Definitions, Priority, Procedure, entry};
 use fabius_program::arguments;
 use fabius_program::catalog::ProcedureId;
 use fabius_program::ir::{Block, Program, StepKind};
@@ -358,7 +358,7 @@ impl Database {
             true => None,
             false => self.lock_for_call(caller.waiter(), procedure, arguments).await?,
         };
-        let mut builder = BatchBuilder::with_capacity(arguments.len() + 64);
+        let mut builder = BatchBuilder::with_capacity(arguments.len() + 64).with_priority(caller.priority);
         let wants_result = !procedure.program.results.is_empty();
         builder.push(procedure.id, arguments, key, wants_result)?;
         let batch = builder.build();
@@ -462,6 +462,8 @@ pub(crate) struct Caller<'c> {
     pub(crate) recall: Option<Arc<Recall>>,
     /// What its calls stand on.
     pub(crate) footing: Footing,
+    /// How urgent they are.
+    pub(crate) priority: Priority,
 }
 
 impl<'c> Caller<'c> {
@@ -473,9 +475,15 @@ impl<'c> Caller<'c> {
 
     /// Who has these settings.
     pub(crate) fn of(options: &'c TransactionOptions) -> Caller<'c> {
-        let TransactionOptions { label, lock_timeout, recall, footing, .. } = options;
-        let (recall, footing) = (recall.clone(), footing.clone());
-        Caller { label, lock_timeout: *lock_timeout, owner: None, is_conventional: false, recall, footing }
+        Caller {
+            label: &options.label,
+            lock_timeout: options.lock_timeout,
+            owner: None,
+            is_conventional: false,
+            recall: options.recall.clone(),
+            footing: options.footing.clone(),
+            priority: options.priority,
+        }
     }
 }
 

@@ -161,6 +161,44 @@ fn a_damaged_newest_checkpoint_is_passed_over_and_reported() {
     assert_eq!(dump(&open(directory.path(), EngineKind::TwoPhaseLocking)), rows);
 }
 
+/// Goal: however many threads write a checkpoint while calls go on, it and the log behind it give the same rows; what
+/// ends one of the threads ends all, and nothing is left of what they wrote.
+#[test]
+fn threads_write_what_one_writes() {
+    const CALLS: i64 = 5000;
+    let directory = tempfile::tempdir().unwrap();
+    for engine in [EngineKind::Lazy, EngineKind::Optimistic] {
+        for threads in [1, 2, 8] {
+            let path = directory.path().join(format!("{engine}-{threads}"));
+            let durability = Durability::None;
+            let options = Options { checkpoint_threads: Some(threads), durability, ..options(engine) };
+            let database = Database::open(&path, options).unwrap();
+            set_up(&database);
+            database
+                .define("procedure note(id: bigint, note: text) { insert ledger { id: id, note: note } }")
+                .unwrap();
+            let long = "long ".repeat(100);
+            (0..CALLS).for_each(|id| _ = database.call("note", &[id.into(), long.as_str().into()]).unwrap());
+            let given_up = database.checkpoint_watched(&mut |progress| match progress.items {
+                2000.. => Err(Error::new(SqlState::CANCELED, "enough")),
+                _ => Ok(()),
+            });
+            assert_eq!(given_up.unwrap_err().message(), "enough", "{engine}, {threads} threads");
+            assert_eq!(fs::read_dir(path.join("checkpoints")).unwrap().count(), 1, "the lock alone is left");
+            let written = std::thread::scope(|scope| {
+                let calls = scope.spawn(|| (0..200).for_each(|ten| pay(&database, CALLS + ten * 10)));
+                let written = database.checkpoint().unwrap();
+                calls.join().unwrap();
+                written
+            });
+            assert!(written.counts.rows >= CALLS as u64 && written.counts.blocks > 8, "{written:?}");
+            let rows = dump(&database);
+            database.close().unwrap();
+            assert!(dump(&open(&path, engine)) == rows, "{engine}, {threads} threads");
+        }
+    }
+}
+
 /// Goal: however many threads load a checkpoint of many blocks, the state is the same, with the bounds of columns; and
 /// damage of any block is found, and told in the same words.
 #[test]

@@ -16,6 +16,7 @@ use fabius_engine::batch::Outcomes;
 use fabius_engine::checkpoint::State;
 use fabius_engine::counters::Counts;
 use fabius_engine::entry::{self, Entries};
+use fabius_engine::priority::Queues;
 use fabius_engine::reader::SnapshotContext;
 use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Room, Standpoint, Ticket};
 use fabius_env::schedule;
@@ -66,7 +67,7 @@ const TRIES_AWAKE: u32 = 100;
 pub struct LazyEngine {
     foundation: Arc<Foundation>,
     policy: RwLock<Policy>,
-    queue: SegQueue<Arc<Batch>>,
+    queue: Queues<SegQueue<Arc<Batch>>>,
     /// Calls in the queue.
     queued: CachePadded<AtomicU32>,
     /// Threads that have taken batches from the queue and not yet brought them through the lane.
@@ -89,7 +90,7 @@ impl LazyEngine {
         LazyEngine {
             foundation,
             policy: RwLock::new(policy),
-            queue: SegQueue::new(),
+            queue: Queues::default(),
             queued: CachePadded::new(AtomicU32::new(0)),
             in_hand: AtomicU32::new(0),
             spare: SegQueue::new(),
@@ -151,14 +152,14 @@ impl LazyEngine {
 
     /// A turn of the lane, if there are calls: what it leaves for later.
     fn turn(&self) -> Option<Option<Arc<Chunk>>> {
-        if self.queue.is_empty() {
+        if !self.has_queued() {
             return None;
         }
         let in_hand = InHand::of(&self.in_hand);
         let mut batches = Vec::new();
         let (mut count, mut bytes) = (0, 0);
         while count < TURN_CALLS && bytes < TURN_BYTES {
-            let Some(batch) = self.queue.pop() else { break };
+            let Some(batch) = self.pop() else { break };
             count += batch.count();
             bytes += batch.calls().len();
             batches.push(batch);
@@ -278,7 +279,22 @@ impl LazyEngine {
 
     /// Whether callers have handed in what has not been promised yet.
     fn has_calls(&self) -> bool {
-        !self.queue.is_empty() || self.in_hand.load(Acquire) > 0
+        self.has_queued() || self.in_hand.load(Acquire) > 0
+    }
+
+    fn has_queued(&self) -> bool {
+        self.queue.iter().any(|queue| !queue.is_empty())
+    }
+
+    /// The batch that comes next.
+    fn pop(&self) -> Option<Arc<Batch>> {
+        loop {
+            let next = self.queue.next(|queue| !queue.is_empty())?;
+            // Another thread may have taken it.
+            if let Some(batch) = self.queue.of(next).pop() {
+                return Some(batch);
+            }
+        }
     }
 
     /// Works off about as much as a turn of this very thread has left: that, while it is in this core's cache, since
@@ -475,12 +491,12 @@ impl Engine for LazyEngine {
         }
         schedule::point("submit");
         self.queued.fetch_add(batch.count(), Relaxed);
-        self.queue.push(batch);
+        self.queue.of(batch.priority()).push(batch);
     }
 
     fn admit(&self) -> bool {
         let policy = *self.policy.read();
-        if self.must_relieve(&policy) && !self.queue.is_empty() {
+        if self.must_relieve(&policy) && self.has_queued() {
             return self.run_deferred() || self.take_turn();
         }
         self.take_turn()
@@ -633,7 +649,7 @@ impl Engine for LazyEngine {
         self.closed.store(true, Release);
         let _lane = self.lane.lock();
         let now = self.foundation.clock.monotonic_ns();
-        while let Some(batch) = self.queue.pop() {
+        while let Some(batch) = self.pop() {
             batch.fail(reason.clone(), now);
         }
     }

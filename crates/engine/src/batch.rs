@@ -10,6 +10,7 @@
 //! need none until then: they are kept together ([`Returned`]).
 
 use crate::entry::{self, Call};
+use crate::priority::Priority;
 use crate::returned::{self, Returned};
 use fabius_env::sync::{Condvar, Mutex};
 use fabius_program::catalog::ProcedureId;
@@ -27,6 +28,7 @@ use std::time::Duration;
 pub struct Batch {
     calls: Vec<u8>,
     count: u32,
+    priority: Priority,
     decided: AtomicBool,
     complete: AtomicBool,
     completed_ns: AtomicU64,
@@ -130,21 +132,31 @@ fn result_bytes(values: &Result<Vec<Value>>) -> isize {
 impl Batch {
     /// A batch of so many encoded calls.
     pub fn of(calls: Vec<u8>, count: u32) -> Arc<Batch> {
-        Arc::new(Batch {
+        Arc::new(Batch::new(calls, count, Priority::Normal))
+    }
+
+    fn new(calls: Vec<u8>, count: u32, priority: Priority) -> Batch {
+        Batch {
             calls,
             count,
+            priority,
             decided: AtomicBool::new(false),
             complete: AtomicBool::new(false),
             completed_ns: AtomicU64::new(0),
             outcomes: Mutex::default(),
             completion: Condvar::new(),
             wakers: parking_lot::Mutex::default(),
-        })
+        }
     }
 
     /// The encoded calls.
     pub fn calls(&self) -> &[u8] {
         &self.calls
+    }
+
+    /// How urgent they are.
+    pub fn priority(&self) -> Priority {
+        self.priority
     }
 
     /// How many calls there are.
@@ -264,6 +276,7 @@ impl Batch {
 pub struct BatchBuilder {
     calls: Vec<u8>,
     count: u32,
+    priority: Priority,
 }
 
 impl BatchBuilder {
@@ -274,7 +287,13 @@ impl BatchBuilder {
 
     /// An empty batch with room for so many bytes of calls.
     pub fn with_capacity(bytes: usize) -> BatchBuilder {
-        BatchBuilder { calls: Vec::with_capacity(bytes), count: 0 }
+        BatchBuilder { calls: Vec::with_capacity(bytes), ..BatchBuilder::default() }
+    }
+
+    /// Gives the batch a priority: it may overtake less urgent ones that have not begun.
+    #[must_use]
+    pub fn with_priority(self, priority: Priority) -> BatchBuilder {
+        BatchBuilder { priority, ..self }
     }
 
     /// Adds a call; gives its place in the batch.
@@ -322,7 +341,7 @@ impl BatchBuilder {
 
     /// The batch, ready to be submitted.
     pub fn build(self) -> Arc<Batch> {
-        Batch::of(self.calls, self.count)
+        Arc::new(Batch::new(self.calls, self.count, self.priority))
     }
 }
 

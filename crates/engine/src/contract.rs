@@ -13,8 +13,9 @@ use crate::checkpoint::State;
 use crate::counters::Counts;
 use crate::reader::query_at;
 use crate::speculation::{Overlay, RowAt, Speculated, row_at, speculate};
-use crate::{Batch, Foundation, Procedure, Room, ScanPlace, Standpoint, TableScan, Ticket, entry};
+use crate::{Batch, Foundation, Procedure, Records, Room, ScanPlace, Standpoint, TableScan, Ticket, entry};
 use fabius_value::{Datum, Error, Result, Seq, TableId, Value};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A strategy for running ordered calls.
@@ -181,6 +182,23 @@ pub trait Engine: Send + Sync {
     ) -> Result<()> {
         let scan = TableScan::whole(table, at.definitions().table(table).schema());
         self.scan_at(at, &scan, &mut |row| visit(row).map(|()| true))
+    }
+
+    /// Some rows of a table at a standpoint, by their places among its [records](Standpoint::records): what is left to
+    /// compute of them is computed by the thread that calls this, beside others.
+    ///
+    /// # Errors
+    /// The first error of `visit`, which ends the walk.
+    fn rows_among(
+        &self,
+        at: &Standpoint<'_>,
+        records: &Records<'_>,
+        part: Range<usize>,
+        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<()>,
+    ) -> Result<()> {
+        // SAFETY: a reader gives what it has read from an open sticky, and keeps its epoch meanwhile.
+        let mut substantiate = |source| unsafe { self.substantiate(source) };
+        at.scan_part(records, part, &mut substantiate, &mut |row| visit(row).map(|()| true))
     }
 
     /// Every row of a table on the newest promised state, in key order for ordered tables.

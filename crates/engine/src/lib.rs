@@ -6,6 +6,7 @@
 //! | [`batch`] | calls on their way in, and their promises on the way out |
 //! | [`entry`] | the log's entries: calls and definitions as bytes |
 //! | [`foundation`] | what every engine stands on: definitions, log, clock, snapshots |
+//! | [`priority`] | which calls come first of those that wait |
 //! | [`procedure`] | a program with its compiled code |
 //! | [`idempotency`] | repeated calls get their first outcome |
 //! | [`constraint`] | the errors of constraints that engines check |
@@ -37,6 +38,7 @@ pub mod foundation;
 pub mod idempotency;
 pub mod join;
 pub mod lend;
+pub mod priority;
 pub mod procedure;
 pub mod random;
 pub mod reader;
@@ -49,6 +51,7 @@ pub use batch::{Batch, BatchBuilder, Ticket};
 pub use contract::Engine;
 pub use counters::{Counter, Counters};
 pub use foundation::{Definitions, Foundation, HeldSnapshot};
+pub use priority::Priority;
 pub use procedure::Procedure;
 pub use room::Room;
-pub use standpoint::{ScanPlace, Standpoint, TableScan};
+pub use standpoint::{Records, ScanPlace, Standpoint, TableScan};

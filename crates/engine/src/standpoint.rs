@@ -14,10 +14,12 @@ use crate::{Definitions, Foundation, HeldSnapshot};
 use fabius_env::schedule;
 use fabius_storage::scan::Range;
 use fabius_storage::snapshot::Snapshot;
-use fabius_storage::{Cell, Table, Version, chain, checkpoint};
+use fabius_storage::{Cell, Record, Table, Version, chain, checkpoint};
 use fabius_value::{
     ColumnId, DataType, Datum, Error, IndexId, Key, Result, Seq, SqlState, TableId, TableSchema, Value,
 };
+use std::marker::PhantomData;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// Rows read under one epoch.
@@ -219,8 +221,35 @@ impl<'f> Standpoint<'f> {
         }
     }
 
+    /// The records of a table whose rows are there, for threads that read a part each.
+    pub fn records(&self, table: TableId) -> Records<'_> {
+        let present = checkpoint::present(self.definitions.table(table), self.seq(), &crossbeam_epoch::pin());
+        Records { table, present, _standpoint: PhantomData }
+    }
+
+    /// Shows all columns of some of a table's rows, by their places among its records.
+    ///
+    /// # Errors
+    /// As [`Standpoint::scan`].
+    pub fn scan_part(
+        &self,
+        records: &Records<'_>,
+        part: std::ops::Range<usize>,
+        substantiate: &mut Substantiate<'_>,
+        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<bool>,
+    ) -> Result<()> {
+        let table = self.definitions.table(records.table);
+        let scan = TableScan::whole(records.table, table.schema());
+        let mut show = Show { types: table.types(), columns: &scan.columns, substantiate, visit };
+        self.show_records(&records.present[part], &mut show)
+    }
+
     fn scan_whole(&self, table: &Table, show: &mut Show<'_, '_>) -> Result<()> {
         let records = checkpoint::present(table, self.seq(), &crossbeam_epoch::pin());
+        self.show_records(&records, show)
+    }
+
+    fn show_records(&self, records: &[NonNull<Record>], show: &mut Show<'_, '_>) -> Result<()> {
         for records in records.chunks(ROWS_PER_EPOCH) {
             let _guard = crossbeam_epoch::pin();
             let mut row: Vec<Datum<'_>> = Vec::with_capacity(show.columns.len());
@@ -317,6 +346,31 @@ impl<'f> Standpoint<'f> {
             descending: scan.descending,
         };
         table.range_bytes(&range)
+    }
+}
+
+/// The records of a table whose rows are there at a standpoint, in key order for ordered tables.
+pub struct Records<'s> {
+    table: TableId,
+    present: Vec<NonNull<Record>>,
+    _standpoint: PhantomData<&'s ()>,
+}
+
+// SAFETY: threads share records; these stay where they are as long as the standpoint, which is borrowed, holds its
+// snapshot (see `present`).
+unsafe impl Send for Records<'_> {}
+// SAFETY: threads read records by way of them and change nothing; the standpoint holds its snapshot as long.
+unsafe impl Sync for Records<'_> {}
+
+impl Records<'_> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.present.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.present.is_empty()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Settings of a session: `SET`, `SHOW`, `RESET`, and what of them ends with a transaction.
 
+use fabius::Priority;
 use fabius_sql_meaning::text_format::TextStyle;
 use fabius_value::{Error, Result, SqlState};
 use std::collections::BTreeMap;
@@ -83,6 +84,12 @@ const DEFINITIONS: &[Definition] = &[
     told("session_authorization", "", Kind::Text, "The user."),
     told("standard_conforming_strings", "on", Kind::Choice(&["on"]), "Backslashes in '...' are themselves."),
     told("TimeZone", "UTC", Kind::Zone, "Time zone of timestamps with time zone."),
+    known(
+        "fabius.priority",
+        "normal",
+        Kind::Choice(&["low", "normal", "high"]),
+        "Which calls come first of those that wait.",
+    ),
     known(
         "fabius.concurrency",
         "optimistic",
@@ -264,6 +271,7 @@ struct Asked {
     reads_only: bool,
     reads_snapshot: bool,
     concurrency: Arc<str>,
+    priority: Priority,
 }
 
 impl Settings {
@@ -419,6 +427,11 @@ impl Settings {
         &self.asked.concurrency
     }
 
+    /// `fabius.priority`
+    pub fn priority(&self) -> Priority {
+        self.asked.priority
+    }
+
     /// `fabius.as_of`, if it is set.
     pub fn as_of(&self) -> Option<Arc<str>> {
         self.asked.as_of.clone()
@@ -449,6 +462,11 @@ impl Settings {
             reads_only: self.is_on("default_transaction_read_only"),
             reads_snapshot: self.get("fabius.reads").as_deref() == Some("snapshot"),
             concurrency: Arc::from(self.get("fabius.concurrency").unwrap_or_default()),
+            priority: match self.get("fabius.priority").as_deref() {
+                Some("high") => Priority::High,
+                Some("low") => Priority::Low,
+                _ => Priority::Normal,
+            },
         };
         let value = |name| self.get(name).unwrap_or_default();
         self.style = TextStyle::new(

@@ -109,7 +109,7 @@ impl Rig {
     /// If that fails, which it has no reason to.
     pub fn checkpoint(&self) -> Written {
         let disk = self.checkpoints();
-        checkpoint::write(&*self.engine, self.engine.stand(), &*disk, DATABASE, &mut |_| Ok(()))
+        checkpoint::write(&*self.engine, self.engine.stand(), &*disk, DATABASE, 1, &mut |_| Ok(()))
             .unwrap_or_else(|error| panic!("{error}"))
     }
 

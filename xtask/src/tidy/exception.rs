@@ -19,7 +19,7 @@ pub const LONG_FUNCTIONS: &[(&str, &str, usize)] = &[
     ("crates/sql-meaning/src/functions/moment.rs", "definitions", 125),
     ("crates/sql-meaning/src/functions/number.rs", "definitions", 194),
     ("crates/sql-meaning/src/functions/number_pattern.rs", "parse", 132),
-    ("crates/sql-meaning/src/functions/session.rs", "definitions", 111),
+    ("crates/sql-meaning/src/functions/session.rs", "definitions", 109),
     ("crates/sql-meaning/src/functions/text.rs", "definitions", 171),
     ("crates/sql-syntax/src/foreign/definition.rs", "judge_table", 120),
     ("crates/sql-meaning/src/pg_catalog/server.rs", "rows", 101),

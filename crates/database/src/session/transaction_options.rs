@@ -5,6 +5,7 @@ use super::conventional::grain::Grain;
 use super::recall::Recall;
 use super::requirement::Footing;
 use super::wound_wait::Age;
+use fabius_engine::Priority;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,6 +41,8 @@ pub struct TransactionOptions {
     pub speculative: bool,
     /// What its calls stand on.
     pub footing: Footing,
+    /// How urgent its calls are.
+    pub priority: Priority,
     /// What it may hold of what it has shown and written; `None` for as much as there is. Chosen when it begins.
     pub memory: Option<Arc<Allowance>>,
 }

@@ -21,6 +21,11 @@ impl Digest {
     pub(super) fn add(&mut self, item: &[u8]) {
         self.value = self.value.wrapping_add(XxHash3_64::oneshot(item));
     }
+
+    /// Counts in all that others, of the same part, have counted.
+    pub(super) fn merge(&mut self, other: &Digest) {
+        self.value = self.value.wrapping_add(other.value);
+    }
 }
 
 /// The names of the parts in which two states differ, or that only one of them has.

@@ -4,19 +4,24 @@ use super::{Digest, outcome};
 use crate::entry::push_varint;
 use crate::foundation::log_error;
 use crate::idempotency::Remembered;
-use crate::{Engine, Standpoint};
+use crate::{Engine, Records, Standpoint};
 use fabius_env::Disk;
 use fabius_log::DatabaseId;
 use fabius_program::arguments::ArgumentWriter;
 use fabius_program::ir::ScalarType;
-use fabius_storage::checkpoint::{BlockKind, CheckpointWriter, Counts, Header, file_name};
+use fabius_storage::checkpoint::{BlockItems, BlockKind, CheckpointWriter, Counts, Header, file_name};
 use fabius_value::{DataType, Result, Seq, TableId, TableSchema, Value};
+use parking_lot::Mutex;
+use std::ops::Range;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::thread;
 
 /// Keys copied at a time, while calls with keys wait: some microseconds.
 const KEYS_AT_A_TIME: usize = 512;
 
-/// Rows between two reports of progress.
-const ROWS_PER_REPORT: u64 = 1024;
+/// Rows that a thread takes at a time: progress is reported after each of its sections.
+const SECTION_ROWS: usize = 1024;
 
 /// How far a checkpoint has come.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,8 +49,8 @@ pub struct Written {
     pub digests: Vec<Digest>,
 }
 
-/// Writes what `engine` says from the standpoint `at` into a checkpoint in `disk`; `watch` is told how far
-/// it is, and ends it with an error.
+/// Writes what `engine` says from the standpoint `at` into a checkpoint in `disk`, rows by so many threads; `watch` is
+/// told how far it is, and ends it with an error.
 ///
 /// Definitions and keys come first: keys cannot be forgotten before they are written.
 ///
@@ -56,6 +61,7 @@ pub fn write(
     mut at: Standpoint<'_>,
     disk: &dyn Disk,
     database: DatabaseId,
+    threads: usize,
     watch: &mut dyn FnMut(&Progress) -> Result<()>,
 ) -> Result<Written> {
     let foundation = engine.foundation();
@@ -65,7 +71,7 @@ pub fn write(
     let mut digests =
         vec![write_definitions(&at, &mut writer, watch)?, write_keys(engine, &mut at, &mut writer, watch)?];
     for (table, schema) in at.definitions().catalog.tables() {
-        digests.push(write_rows(engine, &at, table, schema, &mut writer, watch)?);
+        digests.push(write_rows(engine, &at, (table, schema), threads, &mut writer, watch)?);
     }
     // What the state rests upon has to be as durable as the state.
     let sync_log = || match foundation.log() {
@@ -156,28 +162,98 @@ fn write_key(
     })
 }
 
+/// The rows of a table while several threads write them.
+struct RowsWriting<'w, 'd> {
+    engine: &'w dyn Engine,
+    at: &'w Standpoint<'w>,
+    records: Records<'w>,
+    table: TableId,
+    name: &'w str,
+    columns: Vec<ScalarType>,
+    writer: Mutex<&'w mut CheckpointWriter<'d>>,
+    /// Records that somebody has taken.
+    taken: AtomicUsize,
+    /// Whether somebody has failed.
+    has_failed: AtomicBool,
+}
+
+/// Writes the rows of a table by so many threads, which take sections of it as they come along (LADS, section 4.2.4).
 fn write_rows(
     engine: &dyn Engine,
     at: &Standpoint<'_>,
-    table: TableId,
-    schema: &TableSchema,
+    (table, schema): (TableId, &TableSchema),
+    threads: usize,
     writer: &mut CheckpointWriter<'_>,
     watch: &mut dyn FnMut(&Progress) -> Result<()>,
 ) -> Result<Digest> {
-    let columns = scalars(schema);
-    let mut digest = Digest::of(format!("table {}", schema.name));
-    let mut written = 0u64;
-    engine.rows_at(at, table, &mut |row| {
-        if written.is_multiple_of(ROWS_PER_REPORT) {
-            watch(&progress(&schema.name, written, writer))?;
+    let writing = RowsWriting {
+        engine,
+        at,
+        records: at.records(table),
+        table,
+        name: &schema.name,
+        columns: scalars(schema),
+        writer: Mutex::new(writer),
+        taken: AtomicUsize::new(0),
+        has_failed: AtomicBool::new(false),
+    };
+    let threads = threads.min(writing.records.len().div_ceil(SECTION_ROWS));
+    thread::scope(|scope| {
+        let helpers: Vec<_> =
+            (1..threads).map(|_| scope.spawn(|| writing.write_sections(&mut |_| Ok(())))).collect();
+        let mut digest = writing.write_sections(watch);
+        for helper in helpers {
+            let theirs = helper.join().unwrap_or_else(|panic| resume_unwind(panic));
+            digest = digest.and_then(|mut digest| {
+                digest.merge(&theirs?);
+                Ok(digest)
+            });
         }
-        written += 1;
-        add(writer, BlockKind::Rows(table), &mut digest, |to| {
-            let mut values = ArgumentWriter::new(to);
-            columns.iter().zip(row).for_each(|(column, value)| _ = values.scalar(*column, *value));
+        digest
+    })
+}
+
+impl RowsWriting<'_, '_> {
+    /// Writes sections until there are none left; `watch` is told of each. Gives the digest of their rows.
+    fn write_sections(&self, watch: &mut dyn FnMut(&Progress) -> Result<()>) -> Result<Digest> {
+        let mut digest = Digest::of(format!("table {}", self.name));
+        let mut block = BlockItems::default();
+        while let Some(section) = self.next_section() {
+            let so_far = progress(self.name, section.start as u64, &self.writer.lock());
+            let written = watch(&so_far).and_then(|()| self.write_section(section, &mut block, &mut digest));
+            written.inspect_err(|_| self.has_failed.store(true, Relaxed))?;
+        }
+        self.writer.lock().add_block(BlockKind::Rows(self.table), &mut block)?;
+        Ok(digest)
+    }
+
+    fn next_section(&self) -> Option<Range<usize>> {
+        if self.has_failed.load(Relaxed) {
+            return None;
+        }
+        let first = self.taken.fetch_add(SECTION_ROWS, Relaxed);
+        (first < self.records.len()).then(|| first..(first + SECTION_ROWS).min(self.records.len()))
+    }
+
+    fn write_section(
+        &self,
+        section: Range<usize>,
+        block: &mut BlockItems,
+        digest: &mut Digest,
+    ) -> Result<()> {
+        self.engine.rows_among(self.at, &self.records, section, &mut |row| {
+            block.add(|to| {
+                let begin = to.len();
+                let mut values = ArgumentWriter::new(to);
+                self.columns.iter().zip(row).for_each(|(column, value)| _ = values.scalar(*column, *value));
+                digest.add(&to[begin..]);
+            });
+            if block.is_full() {
+                self.writer.lock().add_block(BlockKind::Rows(self.table), block)?;
+            }
+            Ok(())
         })
-    })?;
-    Ok(digest)
+    }
 }
 
 /// The types of a table's columns, as rows are encoded with them. Arguments are held to more than values

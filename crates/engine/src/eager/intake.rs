@@ -7,11 +7,14 @@
 //!                completes the batch
 //! ```
 //!
+//! A batch of a higher priority overtakes others ([`crate::priority`]).
+//!
 //! In engines with phases, calls that a turn has put off wait beside the queue, together, and come before it in the
 //! next phase; what a turn has not begun when its phase ends goes back to the front.
 
 use crate::eager::control::Waiting;
 use crate::entry::{self, Call};
+use crate::priority::Queues;
 use crate::returned::Returned;
 use crate::{Batch, Ticket, batch};
 use fabius_value::{Error, Seq};
@@ -221,7 +224,7 @@ struct Unbegun {
 
 #[derive(Default)]
 struct State {
-    queue: VecDeque<Unbegun>,
+    queue: Queues<VecDeque<Unbegun>>,
     closed: Option<Error>,
     /// Put off to the next phase, by turns.
     put_off: Vec<(Arc<Work>, PutOff)>,
@@ -238,6 +241,11 @@ struct State {
 const OPEN_MIN: usize = 64;
 
 impl State {
+    /// How many batches wait.
+    fn length(&self) -> usize {
+        self.queue.iter().map(VecDeque::len).sum()
+    }
+
     /// Notes a batch that somebody waits for.
     fn note(&mut self, batch: &Arc<Batch>) {
         if self.open.len() >= self.open_max {
@@ -270,10 +278,11 @@ impl Intake {
         }
         let bytes = 0..batch.calls().len();
         state.note(&batch);
+        let priority = batch.priority();
         let work = Arc::new(Work::new(batch, state.count));
-        state.queue.push_back(Unbegun { work, place: 0, bytes });
+        state.queue.of_mut(priority).push_back(Unbegun { work, place: 0, bytes });
         state.count += 1;
-        self.length.store(state.queue.len(), Release);
+        self.length.store(state.length(), Release);
         Ok(())
     }
 
@@ -319,23 +328,25 @@ impl Intake {
         self.take().map(Share::Next)
     }
 
-    /// Takes the next calls of the oldest batch.
+    /// Takes the next calls of the batch that comes next.
     pub fn take(&self) -> Option<Chunk> {
         self.take_while(|count, bytes| count < CHUNK_CALLS || count < CHUNK_CALLS_MAX && bytes < CHUNK_BYTES)
     }
 
-    /// Takes the next calls of the oldest batch, so many at most, and about so many bytes.
+    /// Takes the next calls of the batch that comes next, so many at most, and about so many bytes.
     pub fn take_at_most(&self, most: u32, most_bytes: usize) -> Option<Chunk> {
         self.take_while(|count, bytes| count < most && (count == 0 || bytes < most_bytes))
     }
 
-    /// Takes calls of the oldest batch one by one as long as there is room for more beside so many calls and bytes.
+    /// Takes calls of the batch that comes next, one by one, as long as there is room for more beside so many calls and
+    /// bytes.
     fn take_while(&self, has_room: impl Fn(u32, usize) -> bool) -> Option<Chunk> {
         if self.length.load(Acquire) == 0 {
             return None;
         }
         let mut state = self.state.lock();
-        let front = state.queue.front_mut()?;
+        let next = state.queue.next(|queue| !queue.is_empty())?;
+        let front = state.queue.of_mut(next).front_mut()?;
         let mut rest = &front.work.batch.calls()[front.bytes.clone()];
         let (mut count, all) = (0, rest.len());
         while has_room(count, all - rest.len()) && !rest.is_empty() {
@@ -347,8 +358,8 @@ impl Intake {
         front.bytes.start = chunk.bytes.end;
         front.place += count;
         if front.bytes.is_empty() {
-            state.queue.pop_front();
-            self.length.store(state.queue.len(), Release);
+            state.queue.of_mut(next).pop_front();
+            self.length.store(state.length(), Release);
         }
         Some(chunk)
     }
@@ -362,8 +373,9 @@ impl Intake {
         }
         let bytes = chunk.bytes.end - rest.len()..chunk.bytes.end;
         let mut state = self.state.lock();
-        state.queue.push_front(Unbegun { work: chunk.work.clone(), place: chunk.first + begun, bytes });
-        self.length.store(state.queue.len(), Release);
+        let queue = state.queue.of_mut(chunk.work.batch.priority());
+        queue.push_front(Unbegun { work: chunk.work.clone(), place: chunk.first + begun, bytes });
+        self.length.store(state.length(), Release);
     }
 
     /// How many batches were handed in so far.
@@ -377,7 +389,7 @@ impl Intake {
         state.put_off.is_empty()
             && state.resumed.is_empty()
             // What was given back is in the queue again.
-            && state.queue.iter().all(|waiting| waiting.work.number >= count)
+            && state.queue.iter().flatten().all(|waiting| waiting.work.number >= count)
     }
 
     /// Refuses further batches; gives those that have calls left, and how many.
@@ -388,7 +400,7 @@ impl Intake {
         self.put_off.store(0, Relaxed);
         self.resumed.store(0, Relaxed);
         let State { queue, put_off, resumed, .. } = &mut *state;
-        let unbegun = queue.drain(..).map(|waiting| waiting.work);
+        let unbegun = queue.iter_mut().flat_map(std::mem::take).map(|waiting| waiting.work);
         unbegun.chain(put_off.drain(..).chain(resumed.drain(..)).map(|(work, _)| work)).collect()
     }
 

@@ -47,6 +47,8 @@ pub struct Configuration {
     pub workers: Option<usize>,
     /// Threads that open the database; `None`: one for each core.
     pub recovery_threads: Option<usize>,
+    /// Threads that write a checkpoint; `None`: one for each four cores.
+    pub checkpoint_threads: Option<usize>,
     /// Growth of the log at which a checkpoint is taken.
     pub checkpoint_log_bytes: u64,
     /// How far back reads of the past reach; zero for nowhere.
@@ -113,6 +115,7 @@ impl Default for Configuration {
             durability: Durability::default(),
             workers: None,
             recovery_threads: None,
+            checkpoint_threads: None,
             checkpoint_log_bytes: 1 << 30,
             history: Duration::ZERO,
             max_connections: 1000,

@@ -3,7 +3,7 @@
 use super::{Configuration, LogFormat};
 use crate::logging;
 use fabius::quantity::{format_size, format_time, parse_size, parse_time};
-use fabius::{Durability, EngineKind, RECOVERY_THREADS_MAX, Replication};
+use fabius::{Durability, EngineKind, Replication, THREADS_MAX};
 use fabius_value::{Error, Result, SqlState};
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -156,7 +156,10 @@ settings! {
     workers "N" "Threads that do deferred work; auto for one for each core",
         workers, |workers: &Option<usize>| workers.map_or("auto".into(), |count| count.to_string());
     recovery_threads "N" "Threads that load the newest checkpoint and replay the log at the start; auto for one for each core",
-        |text| threads(text, RECOVERY_THREADS_MAX),
+        |text| threads(text, THREADS_MAX),
+        |threads: &Option<usize>| threads.map_or("auto".into(), |count| count.to_string());
+    checkpoint_threads "N" "Threads that write a checkpoint; auto for one for each four cores",
+        |text| threads(text, THREADS_MAX),
         |threads: &Option<usize>| threads.map_or("auto".into(), |count| count.to_string());
     checkpoint_log_bytes "SIZE" "Growth of the log at which a checkpoint is taken",
         size, |bytes| format_size(*bytes);

@@ -222,6 +222,7 @@ impl Connection {
             recall: Some(self.session.recall.clone()),
             conventional: conventional.filter(|_| !is_looking),
             speculative: chosen == "speculative",
+            priority: self.session.settings.priority(),
             memory: Some(self.session.memory.clone()),
         }
     }

@@ -31,7 +31,7 @@
 //!
 //! Numbers are little-endian. In every future version the first 64 bytes keep the magic, the version and
 //! this checksum at these places, so that "newer" can be told from "damaged". What is in an item is the
-//! business of who writes it; blocks of one kind come together, definitions first.
+//! business of who writes it; blocks of one kind come together, definitions first, those of a table in any order.
 //!
 //! **Writing.** Under the temporary name, then synced, renamed, and the name synced: a file with a
 //! checkpoint's name was whole. If it is not any more, that is damage, and the reader says where.
@@ -52,4 +52,4 @@ pub use directory::{Found, delete, delete_unfinished, file_name, list};
 pub use fault::{damaged, io_error};
 pub use reader::{Block, CheckpointReader, Inspection, inspect};
 pub use rows::{present, restore};
-pub use writer::CheckpointWriter;
+pub use writer::{BlockItems, CheckpointWriter};

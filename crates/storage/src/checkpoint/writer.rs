@@ -16,16 +16,46 @@ const BLOCK_BYTES_MAX: usize = u32::MAX as usize;
 /// So much is synced at a time: one sync of everything at the end would hold up those of the log.
 const SYNCED_BYTES: u64 = 32 << 20;
 
+/// Items of one kind on their way into a block, which any thread can fill.
+pub struct BlockItems {
+    /// Behind room for the block's header.
+    bytes: Vec<u8>,
+    count: u32,
+}
+
+impl Default for BlockItems {
+    fn default() -> BlockItems {
+        BlockItems { bytes: vec![0; BLOCK_HEADER_BYTES], count: 0 }
+    }
+}
+
+impl BlockItems {
+    /// Adds an item, which `encode` appends to the bytes it is given.
+    pub fn add(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
+        encode(&mut self.bytes);
+        self.count += 1;
+    }
+
+    /// Whether these are worth writing.
+    pub fn is_full(&self) -> bool {
+        self.bytes.len() >= BLOCK_BYTES
+    }
+
+    fn clear(&mut self) {
+        self.bytes.truncate(BLOCK_HEADER_BYTES);
+        self.count = 0;
+    }
+}
+
 /// A checkpoint in the making. Dropped before it is finished, it leaves nothing.
 pub struct CheckpointWriter<'d> {
     disk: &'d dyn Disk,
     file: Box<dyn DiskFile>,
     header: Header,
     seed: u32,
-    /// The block that is being filled, behind room for its header.
-    block: Vec<u8>,
+    /// The block that is being filled.
+    block: BlockItems,
     kind: BlockKind,
-    items: u32,
     counts: Counts,
     bytes: u64,
     synced: u64,
@@ -53,9 +83,8 @@ impl<'d> CheckpointWriter<'d> {
             file,
             header,
             seed,
-            block: vec![0; BLOCK_HEADER_BYTES],
+            block: BlockItems::default(),
             kind: BlockKind::Definitions,
-            items: 0,
             counts: Counts::default(),
             bytes: 0,
             synced: 0,
@@ -70,13 +99,21 @@ impl<'d> CheckpointWriter<'d> {
     /// # Errors
     /// As the disk fails.
     pub fn add(&mut self, kind: BlockKind, encode: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
-        if kind != self.kind || self.block.len() >= BLOCK_BYTES {
+        if kind != self.kind || self.block.is_full() {
             self.end_block()?;
             self.kind = kind;
         }
-        encode(&mut self.block);
-        self.items += 1;
+        self.block.add(encode);
         Ok(())
+    }
+
+    /// Writes items as a block, if there are any, and leaves room for others.
+    ///
+    /// # Errors
+    /// As the disk fails.
+    pub fn add_block(&mut self, kind: BlockKind, items: &mut BlockItems) -> Result<()> {
+        self.end_block()?;
+        self.write_block(kind, items)
     }
 
     /// How much has been added; the block that is being filled is not counted.
@@ -97,9 +134,7 @@ impl<'d> CheckpointWriter<'d> {
     pub fn finish(mut self, may_count: impl FnOnce() -> Result<()>) -> Result<(Counts, u64)> {
         self.end_block()?;
         let counts = self.counts;
-        self.block.extend_from_slice(&counts.encode());
-        self.kind = BlockKind::End;
-        self.items = 1;
+        self.add(BlockKind::End, |to| to.extend_from_slice(&counts.encode()))?;
         self.end_block()?;
         self.sync()?;
         may_count()?;
@@ -113,21 +148,25 @@ impl<'d> CheckpointWriter<'d> {
     }
 
     fn end_block(&mut self) -> Result<()> {
-        if self.items == 0 {
+        let mut block = std::mem::take(&mut self.block);
+        self.write_block(self.kind, &mut block)?;
+        self.block = block;
+        Ok(())
+    }
+
+    fn write_block(&mut self, kind: BlockKind, block: &mut BlockItems) -> Result<()> {
+        if block.count == 0 {
             return Ok(());
         }
-        if self.block.len() > BLOCK_BYTES_MAX {
-            let fact = format!("a checkpoint cannot take an item of {} bytes", self.block.len());
+        if block.bytes.len() > BLOCK_BYTES_MAX {
+            let fact = format!("a checkpoint cannot take an item of {} bytes", block.bytes.len());
             return Err(Error::new(SqlState::PROGRAM_LIMIT, fact)
                 .with_detail("it is a row, or the result of a call with an idempotency key"));
         }
-        let mut block = std::mem::take(&mut self.block);
-        seal(&mut block, self.kind, self.items, self.seed, self.bytes);
-        self.counts.add(self.kind, self.items);
-        self.items = 0;
-        self.write(&block)?;
-        block.truncate(BLOCK_HEADER_BYTES);
-        self.block = block;
+        seal(&mut block.bytes, kind, block.count, self.seed, self.bytes);
+        self.counts.add(kind, block.count);
+        self.write(&block.bytes)?;
+        block.clear();
         if self.bytes - self.synced >= SYNCED_BYTES { self.sync() } else { Ok(()) }
     }
 

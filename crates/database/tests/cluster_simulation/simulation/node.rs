@@ -106,7 +106,7 @@ impl Life {
         executor.at_checkpoint(Box::new(move |point| {
             // One that cannot be written is left out.
             let written =
-                checkpoint::write(&*beneath, beneath.stand(), &*checkpoints, DATABASE, &mut |_| Ok(()));
+                checkpoint::write(&*beneath, beneath.stand(), &*checkpoints, DATABASE, 1, &mut |_| Ok(()));
             all.lock().extend(written.ok().map(|written| (point, written.digests)));
         }));
         let taken = replica.handed_out();
