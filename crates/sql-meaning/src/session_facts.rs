@@ -326,6 +326,19 @@ pub trait SessionFacts: Send + Sync {
         false
     }
 
+    /// What `pg_notify` does.
+    ///
+    /// # Errors
+    /// As `NOTIFY`.
+    fn notify(&self, _channel: &str, _payload: &str) -> Result<()> {
+        Err(not_supported("pg_notify is not supported here"))
+    }
+
+    /// Channels on which the session listens.
+    fn channels(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Gives back all advisory locks of the session.
     fn give_back_all_advisory(&self) {}
 }

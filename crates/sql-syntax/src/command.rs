@@ -123,8 +123,17 @@ pub enum Command {
     Reset(Option<String>),
     /// `DISCARD`
     Discard(Discard),
-    /// `LISTEN`, `UNLISTEN`, `NOTIFY`: with the command's tag.
-    Notification(&'static str),
+    /// `LISTEN`: the channel.
+    Listen(String),
+    /// `UNLISTEN`: the channel, or all of them.
+    Unlisten(Option<String>),
+    /// `NOTIFY`
+    Notify {
+        /// Where something is told.
+        channel: String,
+        /// What.
+        payload: String,
+    },
     /// `PREPARE`
     Prepare {
         /// The statement's name.

@@ -47,20 +47,14 @@ pub(super) fn read(tokens: &mut Tokens<'_>, first: &str) -> Result<Command> {
             _ => return Err(tokens.unexpected()),
         })
         .past(tokens),
-        "LISTEN" => {
-            tokens.name()?;
-            return Err(not_supported("LISTEN"));
-        }
-        "NOTIFY" => {
-            tokens.name()?;
-            return Err(not_supported("NOTIFY"));
-        }
+        "LISTEN" => Command::Listen(tokens.name()?),
         "UNLISTEN" => {
-            if !tokens.accept_token(&Token::Mul) {
-                tokens.name()?;
-            }
-            Command::Notification("UNLISTEN")
+            Command::Unlisten(if tokens.accept_token(&Token::Mul) { None } else { Some(tokens.name()?) })
         }
+        "NOTIFY" => Command::Notify {
+            channel: tokens.name()?,
+            payload: if tokens.accept_token(&Token::Comma) { tokens.string()? } else { String::new() },
+        },
         "PREPARE" => return prepare(tokens),
         "EXECUTE" => execute(tokens)?,
         "DEALLOCATE" => {

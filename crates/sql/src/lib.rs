@@ -21,5 +21,6 @@ pub mod connection;
 mod copy;
 mod ddl;
 pub mod lock;
+pub mod notification;
 mod sequence;
 pub mod settings;

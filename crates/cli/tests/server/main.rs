@@ -21,6 +21,7 @@ mod lazy_state;
 mod limits;
 mod long_queries;
 mod memory;
+mod notifications;
 mod pgbench;
 mod protocol;
 mod psql;

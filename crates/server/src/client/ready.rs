@@ -141,15 +141,16 @@ impl Client {
                 *b"25P03",
             ),
         };
-        let frame = self.socket.frame();
-        let frame = unless_ending(&self.session, async {
+        let session = self.session.clone();
+        let frame = self.frame();
+        let frame = unless_ending(&session, async {
             match limit {
                 Duration::ZERO => Ok(frame.await),
                 limit => tokio::time::timeout(limit, frame).await,
             }
         });
         match frame.await? {
-            Ok(frame) => Ok(frame?),
+            Ok(frame) => frame,
             Err(_) => Err(Failure::Fatal(Error::new(SqlState(state), message))),
         }
     }
@@ -207,10 +208,42 @@ impl Client {
         }
     }
 
+    /// Sends what other sessions tell this one.
+    fn tell_notifications(&mut self) {
+        for told in self.sql.take_notifications() {
+            backend::notification_response(
+                &mut self.socket.output,
+                told.process,
+                &told.channel,
+                &told.payload,
+            );
+        }
+    }
+
+    /// The next message. What other sessions tell this one meanwhile, while no transaction is open, is sent at once.
+    async fn frame(&mut self) -> Outcome<Frame> {
+        loop {
+            let next = {
+                let (mailbox, mut frame) = (self.sql.mailbox(), pin!(self.socket.frame()));
+                poll_fn(|cx| match (frame.as_mut().poll(cx), &mailbox) {
+                    (Poll::Pending, Some(mailbox)) if !mailbox.is_empty(cx.waker()) => Poll::Ready(None),
+                    (frame, _) => frame.map(Some),
+                })
+                .await
+            };
+            if let Some(frame) = next {
+                return Ok(frame?);
+            }
+            self.tell_notifications();
+            self.send_between().await?;
+        }
+    }
+
     /// Ends the answer to a query or a batch.
     pub(super) fn ready_for_query(&mut self) {
         self.tell_notices();
         let status = self.sql.rest();
+        self.tell_notifications();
         backend::ready_for_query(&mut self.socket.output, status);
     }
 

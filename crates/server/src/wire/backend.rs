@@ -208,6 +208,15 @@ pub fn error_response(out: &mut Vec<u8>, severity: &str, error: &Error) {
     message(out, b'E', |out| put_error(out, severity, error));
 }
 
+/// `NotificationResponse`.
+pub fn notification_response(out: &mut Vec<u8>, process: i32, channel: &str, payload: &str) {
+    message(out, b'A', |out| {
+        out.extend_from_slice(&process.to_be_bytes());
+        put_text(out, channel);
+        put_text(out, payload);
+    });
+}
+
 /// `NoticeResponse`.
 pub fn notice_response(out: &mut Vec<u8>, severity: &str, notice: &Error) {
     message(out, b'N', |out| put_error(out, severity, notice));

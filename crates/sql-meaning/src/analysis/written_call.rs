@@ -134,7 +134,7 @@ impl Called {
     }
 }
 
-const SETS: [&str; 14] = [
+const SETS: [&str; 15] = [
     "generate_series",
     "generate_subscripts",
     "json_array_elements",
@@ -143,6 +143,7 @@ const SETS: [&str; 14] = [
     "jsonb_array_elements",
     "jsonb_array_elements_text",
     "jsonb_object_keys",
+    "pg_listening_channels",
     "pg_partition_ancestors",
     "pg_partition_tree",
     "regexp_matches",

@@ -101,9 +101,6 @@ pub fn definitions() -> Vec<Definition> {
             Ok(Value::BigInt(oid.into()))
         }),
         define("pg_is_other_temp_schema(oid) bool stable", |_, _| Ok(Value::Boolean(false))),
-        define("pg_notify(text, text) void volatile", |_, _| {
-            Err(Error::new(SqlState::NOT_SUPPORTED, "pg_notify is not supported"))
-        }),
         define("pg_sleep(float8) void volatile", |_, _| {
             Err(Error::new(SqlState::NOT_SUPPORTED, "pg_sleep is not supported in this query"))
         }),
@@ -112,12 +109,28 @@ pub fn definitions() -> Vec<Definition> {
             Ok("".into())
         }),
     ];
+    all.extend(notifications());
     for (signature, body) in ADVISORY {
         for parameters in ["bigint", "int, int"] {
             all.push(define(&signature.replace("key", parameters), *body));
         }
     }
     all
+}
+
+/// What sessions tell each other.
+fn notifications() -> Vec<Definition> {
+    vec![
+        define("pg_notify(text, text) void volatile null", |a, c| {
+            let text = |at: usize| if a[at].is_null() { "" } else { text_at(a, at) };
+            c.environment.session.notify(text(0), text(1)).map(|()| "".into())
+        }),
+        define("pg_notification_queue_usage() float8 volatile", |_, _| Ok(Value::Double(0.0))),
+        // What `pg_listening_channels` gives, row by row.
+        define("fabius_channels() text[] stable", |_, c| {
+            Ok(super::array_of(c.environment.session.channels().into_iter().map(Value::Text)))
+        }),
+    ]
 }
 
 fn not_ready(message: String) -> Error {

@@ -351,6 +351,7 @@ impl Binder<'_> {
                 let element = if as_text_value { SqlType::Text } else { json };
                 Ok(Typed::new(elements.expr, SqlType::Array(Box::new(element))))
             }
+            "pg_listening_channels" => self.function("fabius_channels", arguments),
             "json_object_keys" | "jsonb_object_keys" => {
                 let json = if name.starts_with("jsonb") { SqlType::JsonB } else { SqlType::Json };
                 let document = self.coerce_first(arguments, &json)?;

@@ -6,6 +6,7 @@ use super::login::Login;
 use super::sql_database::Perspective;
 use super::sql_database::SqlDatabase;
 use crate::lock::{LockKey, owner_of};
+use crate::notification::Outbox;
 use crate::settings::Settings;
 use fabius::Database;
 use fabius_sql_meaning::catalog::access::Access;
@@ -33,6 +34,8 @@ pub(super) struct Facts {
     pub process: i32,
     pub now: Mutex<Now>,
     pub advisory: Mutex<AdvisoryLocks>,
+    /// What the transaction tells others, or the statement outside of one, once it is committed.
+    pub told: Mutex<Outbox>,
     /// The session's cursors and prepared statements.
     pub listed: Arc<Listed>,
 }
@@ -52,6 +55,8 @@ pub(super) struct Now {
     pub sequences: (BTreeMap<Oid, i64>, Option<Oid>),
     /// The values that sequences have given to queries since they were last asked for, in order.
     pub given: Vec<(Oid, i64)>,
+    /// Where the session listens.
+    pub channels: Vec<String>,
     /// `set_config`: name, value, whether for the transaction only.
     pub set: Vec<(String, String, bool)>,
 }
@@ -114,6 +119,33 @@ impl Facts {
 }
 
 impl Facts {
+    /// Adds to what is told once it is committed.
+    ///
+    /// # Errors
+    /// As [`Outbox::add`]; `54000` if somebody who listens does not take what waits; `0A000` in a cluster.
+    pub fn tell(&self, channel: &str, payload: &str) -> Result<()> {
+        if self.database.database().member_status().is_some() {
+            return Err(Error::new(SqlState::NOT_SUPPORTED, "NOTIFY is not supported in a cluster"));
+        }
+        self.database.notifications.refuse_if_full(self.within.0, channel)?;
+        self.told.lock().add(channel, payload)
+    }
+
+    /// Takes what is to be told.
+    pub fn take_told(&self) -> Outbox {
+        std::mem::take(&mut self.told.lock())
+    }
+
+    /// How much is to be told so far.
+    pub fn told(&self) -> usize {
+        self.told.lock().len()
+    }
+
+    /// Forgets what is to be told, but for the first so many.
+    pub fn tell_only(&self, first: usize) {
+        self.told.lock().truncate(first);
+    }
+
     /// An advisory lock of the session's database.
     fn here(&self, lock: AdvisoryLock) -> AdvisoryLock {
         AdvisoryLock { key: AdvisoryKey { database: self.within.0, ..lock.key }, ..lock }
@@ -303,6 +335,14 @@ impl SessionFacts for Facts {
 
     fn give_back_advisory(&self, lock: AdvisoryLock) -> bool {
         self.advisory.lock().give_back(&self.database.locks, self.process, self.here(lock))
+    }
+
+    fn notify(&self, channel: &str, payload: &str) -> Result<()> {
+        self.tell(channel, payload)
+    }
+
+    fn channels(&self) -> Vec<String> {
+        self.now.lock().channels.clone()
     }
 
     fn give_back_all_advisory(&self) {

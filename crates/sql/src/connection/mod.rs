@@ -64,6 +64,7 @@ mod identity;
 mod listed;
 mod login;
 mod met_rows;
+mod notify;
 mod numbers;
 mod past;
 mod plan;
@@ -208,6 +209,7 @@ impl Connection {
             process,
             now: Mutex::default(),
             advisory: Mutex::default(),
+            told: Mutex::default(),
             listed: Arc::default(),
         };
         let presence = Arc::new(Presence::new(process, user, within, clock::now_us()));
@@ -340,6 +342,7 @@ impl Connection {
             }
             false => self.fail(),
         }
+        self.forget_told();
         self.execution.copying = None;
         self.end_taking();
         self.release_statement_locks();
@@ -349,6 +352,7 @@ impl Connection {
     /// Nothing runs any more until the client says what is next; where its transaction stands.
     pub fn rest(&mut self) -> TransactionStatus {
         self.session.is_up_to_date = false;
+        self.tell_unless_open();
         let status = self.status();
         self.session.presence.rest(status, clock::now_us());
         status
@@ -398,6 +402,7 @@ impl Drop for Connection {
             let mut advisory = self.session.facts.advisory.lock();
             advisory.give_back_all(&self.database.locks, self.session.process, is_of_transaction);
         }
+        self.unlisten_all();
         self.database.sessions.lock().remove(&self.session.process);
         let made = open.map(|open| open.made).unwrap_or_default();
         let temporary = self.session.temporary_storage().map(str::to_string);

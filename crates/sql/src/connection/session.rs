@@ -5,6 +5,7 @@ use super::Notice;
 use super::cursor::Cursor;
 use super::facts::Facts;
 use super::login::Login;
+use super::notify::Listening;
 use super::prepared::KeptStatement;
 use super::presence::Presence;
 use crate::settings::Settings;
@@ -26,6 +27,8 @@ pub(crate) struct Session {
     pub(super) cursors: BTreeMap<String, Cursor>,
     pub(super) numbers: Numbers,
     pub(super) notices: Vec<Notice>,
+    /// Where it is told what others tell.
+    pub(super) listening: Listening,
     /// The place in the order of its last transaction.
     pub(super) last_seq: Option<Seq>,
     /// That place, if it is the transaction's own: it has written, so that the log has it as a call.
@@ -88,6 +91,7 @@ impl Session {
             cursors: BTreeMap::new(),
             numbers: Numbers::default(),
             notices: Vec::new(),
+            listening: Listening::default(),
             last_seq: None,
             last_call: None,
             transactions_ended: 0,

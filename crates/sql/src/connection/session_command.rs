@@ -1,5 +1,6 @@
 //! What concerns the session alone: settings, prepared statements by SQL, table locks, maintenance.
 
+use super::notify::ListenChange;
 use super::prepared::Prepared;
 use super::session::Numbers;
 use super::{Connection, Response};
@@ -43,7 +44,19 @@ impl Connection {
                 "RESET"
             }
             Command::Discard(what) => self.discard(*what).await?,
-            Command::Notification(tag) => tag,
+            Command::Listen(channel) => {
+                self.change_listening(ListenChange::Listen(channel.clone()))?;
+                "LISTEN"
+            }
+            Command::Unlisten(channel) => {
+                let one = channel.clone().map(ListenChange::Unlisten);
+                self.change_listening(one.unwrap_or(ListenChange::UnlistenAll))?;
+                "UNLISTEN"
+            }
+            Command::Notify { channel, payload } => {
+                self.notify(channel, payload)?;
+                "NOTIFY"
+            }
             Command::SetConstraints { names, is_deferred } => {
                 Box::pin(self.set_constraints(names.as_deref(), *is_deferred)).await?;
                 "SET CONSTRAINTS"
@@ -173,6 +186,7 @@ impl Connection {
             self.session.forget_catalog();
         }
         if what == Discard::All {
+            self.unlisten_all();
             self.session.prepared.clear();
             self.session.cursors.clear();
             self.session.facts.advisory.lock().give_back_all(

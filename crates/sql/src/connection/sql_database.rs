@@ -4,6 +4,7 @@ use super::plan_cache::PlanCache;
 use super::presence::Presence;
 use crate::closed_tables::{self, ClosedTables};
 use crate::lock::{LockKey, LockTable, Owner, owner_of};
+use crate::notification::Notifications;
 use crate::sequence::{self, Sequences};
 use fabius::{Allowance, Database, Statement};
 use fabius_sql_meaning::catalog::Sequence;
@@ -45,6 +46,7 @@ pub struct SqlDatabase {
     settings: AtomicI64,
     scans: Mutex<HashMap<String, Arc<Statement>>>,
     pub(super) locks: LockTable,
+    pub(super) notifications: Notifications,
     /// In a cluster: what others are kept from writing.
     pub(super) closed: Option<ClosedTables>,
     pub(super) sequences: Sequences,
@@ -188,6 +190,7 @@ impl SqlDatabase {
             knows_all_before: AtomicU64::new(0),
             settings: AtomicI64::new(0),
             scans: Mutex::default(),
+            notifications: Notifications::default(),
             locks: LockTable::new(move || condition_waits(&beneath)),
             closed,
             sequences,

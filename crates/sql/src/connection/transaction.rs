@@ -3,6 +3,7 @@
 use super::clock::now_us;
 use super::deferred::{ConstraintModes, Doubt};
 use super::execution::Manner;
+use super::notify::ListenChange;
 use super::plan::Body;
 use super::plan::Given;
 use super::stance::Stance;
@@ -112,6 +113,8 @@ pub(super) struct OpenTransaction {
     /// Tables of the storage that are of no use once it has committed.
     pub left: Vec<String>,
     pub locks: Vec<LockKey>,
+    /// Where the session listens once it has committed.
+    pub listening: Vec<ListenChange>,
     /// What it stands on.
     pub stance: Stance,
     /// Where queries of it read, while one does.
@@ -128,6 +131,8 @@ pub(super) struct OpenSavepoint {
     changes: usize,
     temporary: Vec<Change>,
     left: usize,
+    listening: usize,
+    told: usize,
 }
 
 /// How a transaction has ended.
@@ -235,6 +240,8 @@ impl Connection {
     fn open(&mut self, characteristics: &Characteristics, is_implicit: bool) {
         let is_read_only = characteristics.is_read_only.unwrap_or_else(|| self.session.settings.reads_only())
             || self.reads_the_past();
+        // What a query told before, whose rows have been taken since.
+        self.tell_unless_open();
         let running = self.start();
         // Constraints that are deferred are so in transactions only.
         self.session.forget_deferrable();
@@ -255,6 +262,7 @@ impl Connection {
             made: Vec::new(),
             left: Vec::new(),
             locks: Vec::new(),
+            listening: Vec::new(),
             stance: self.execution.stance.clone(),
             stand: Weak::new(),
         });
@@ -453,6 +461,7 @@ impl Connection {
         self.session.forget_catalog();
         self.end_cursors(end != End::RolledBack);
         self.let_go(&open.locks);
+        self.end_telling(&open.listening, end == End::Committed);
     }
 
     /// Whether a table, committed or temporary, has its rows in this table of the storage.
@@ -549,7 +558,7 @@ impl Connection {
         if let Some(open) = self.transaction.get_mut()
             && let Some(running) = open.running.lock().await.as_ref()
         {
-            let (changes, left) = (open.changes.len(), open.left.len());
+            let (changes, left, listening) = (open.changes.len(), open.left.len(), open.listening.len());
             let point = running.savepoint();
             let (constraint_modes, doubts) = (open.constraint_modes.clone(), open.doubts.clone());
             open.savepoints.push(OpenSavepoint {
@@ -561,6 +570,8 @@ impl Connection {
                 changes,
                 temporary,
                 left,
+                listening,
+                told: self.session.facts.told(),
             });
         }
         Ok(())
@@ -585,6 +596,8 @@ impl Connection {
             }
             open.changes.truncate(savepoint.changes);
             open.left.truncate(savepoint.left);
+            open.listening.truncate(savepoint.listening);
+            self.session.facts.tell_only(savepoint.told);
             // What was settled since may have held by what is taken back.
             open.doubts.clone_from(&savepoint.doubts);
             open.constraint_modes = savepoint.constraint_modes.clone();
