@@ -223,13 +223,18 @@ mod tests {
         let long = "x".repeat(PAYLOAD_BYTES_END - 10);
         let (notifications, mailbox) = (Notifications::default(), Arc::new(Mailbox::default()));
         notifications.listen(1, "news", 7, &mailbox);
-        let most = WAITING_BYTES_MAX / long.len() + 1;
-        (0..most).for_each(|number| outbox.add("news", &format!("{number:06}{long}")).unwrap());
-        assert_eq!(outbox.add("news", "c").unwrap_err().state(), SqlState::PROGRAM_LIMIT);
+        let mut number = 0;
+        let refused = loop {
+            match outbox.add("news", &format!("{number:06}{long}")) {
+                Ok(()) => number += 1,
+                Err(error) => break error,
+            }
+        };
+        assert_eq!((refused.state(), number * 8000 / WAITING_BYTES_MAX), (SqlState::PROGRAM_LIMIT, 0));
         notifications.publish(1, 5, outbox);
         let refused = |channel| notifications.refuse_if_full(1, channel).is_err();
         assert!(refused("news") && !refused("prices"));
-        assert_eq!(mailbox.take().len(), most + 2);
+        assert_eq!(mailbox.take().len(), number + 2);
         assert!(!refused("news"));
     }
 }

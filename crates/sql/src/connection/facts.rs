@@ -20,7 +20,7 @@ use fabius_sql_query::failure;
 use fabius_sql_syntax::privilege::Class;
 use fabius_value::{Error, Result, SqlState, TableId};
 use parking_lot::{Mutex, MutexGuard};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -36,6 +36,8 @@ pub(super) struct Facts {
     pub advisory: Mutex<AdvisoryLocks>,
     /// What the transaction tells others, or the statement outside of one, once it is committed.
     pub told: Mutex<Outbox>,
+    /// Where the session listens.
+    pub listening: Mutex<BTreeSet<String>>,
     /// The session's cursors and prepared statements.
     pub listed: Arc<Listed>,
 }
@@ -55,8 +57,6 @@ pub(super) struct Now {
     pub sequences: (BTreeMap<Oid, i64>, Option<Oid>),
     /// The values that sequences have given to queries since they were last asked for, in order.
     pub given: Vec<(Oid, i64)>,
-    /// Where the session listens.
-    pub channels: Vec<String>,
     /// `set_config`: name, value, whether for the transaction only.
     pub set: Vec<(String, String, bool)>,
 }
@@ -342,7 +342,7 @@ impl SessionFacts for Facts {
     }
 
     fn channels(&self) -> Vec<String> {
-        self.now.lock().channels.clone()
+        self.listening.lock().iter().cloned().collect()
     }
 
     fn give_back_all_advisory(&self) {

@@ -210,6 +210,7 @@ impl Connection {
             now: Mutex::default(),
             advisory: Mutex::default(),
             told: Mutex::default(),
+            listening: Mutex::default(),
             listed: Arc::default(),
         };
         let presence = Arc::new(Presence::new(process, user, within, clock::now_us()));

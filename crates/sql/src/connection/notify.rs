@@ -3,17 +3,12 @@
 use super::Connection;
 use crate::notification::{Mailbox, Notification, Outbox};
 use fabius_value::{Error, Result, SqlState};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Where a session listens.
-#[derive(Default)]
-pub(super) struct Listening {
-    channels: BTreeSet<String>,
-    mailbox: Arc<Mailbox>,
-}
+/// Channels on which a session listens, at most: they are in the memory of all.
+const CHANNELS_MAX: usize = 1 << 12;
 
-/// A change of it.
+/// A change of where a session listens.
 #[derive(Clone)]
 pub(super) enum ListenChange {
     Listen(String),
@@ -26,6 +21,11 @@ impl Connection {
     pub(super) fn change_listening(&mut self, change: ListenChange) -> Result<()> {
         if let ListenChange::Listen(_) = change {
             self.refuse_in_cluster("LISTEN")?;
+            let open = self.transaction.get().map_or(0, |open| open.listening.len());
+            if self.session.facts.listening.lock().len() + open >= CHANNELS_MAX {
+                let message = format!("a session listens on {CHANNELS_MAX} channels at most");
+                return Err(Error::new(SqlState::PROGRAM_LIMIT, message));
+            }
         }
         match self.transaction.get_mut() {
             Some(open) => open.listening.push(change),
@@ -51,25 +51,25 @@ impl Connection {
         }
     }
 
-    fn listen_now(&mut self, change: &ListenChange) {
+    fn listen_now(&self, change: &ListenChange) {
         let (within, process) = (self.within(), self.session.process);
-        let (notifications, listening) = (&self.database.notifications, &mut self.session.listening);
+        let notifications = &self.database.notifications;
+        let mut channels = self.session.facts.listening.lock();
         match change {
             ListenChange::Listen(channel) => {
-                notifications.listen(within, channel, process, &listening.mailbox);
-                listening.channels.insert(channel.clone());
+                notifications.listen(within, channel, process, &self.session.mailbox);
+                channels.insert(channel.clone());
             }
             ListenChange::Unlisten(channel) => {
                 notifications.unlisten(within, channel, process);
-                listening.channels.remove(channel);
+                channels.remove(channel);
             }
             ListenChange::UnlistenAll => {
-                for channel in std::mem::take(&mut listening.channels) {
+                for channel in std::mem::take(&mut *channels) {
                     notifications.unlisten(within, &channel, process);
                 }
             }
         }
-        self.session.facts.now.lock().channels = self.session.listening.channels.iter().cloned().collect();
     }
 
     /// A transaction has ended: what it had to tell is told if it was committed, and where it listens counts.
@@ -100,19 +100,17 @@ impl Connection {
     }
 
     /// The session ends, or begins anew.
-    pub(super) fn unlisten_all(&mut self) {
-        if !self.session.listening.channels.is_empty() {
-            self.listen_now(&ListenChange::UnlistenAll);
-        }
+    pub(super) fn unlisten_all(&self) {
+        self.listen_now(&ListenChange::UnlistenAll);
     }
 
     /// What others have told the session so far; nothing while a transaction is open.
     pub fn take_notifications(&mut self) -> Vec<Notification> {
-        if self.transaction.is_idle() { self.session.listening.mailbox.take() } else { Vec::new() }
+        if self.transaction.is_idle() { self.session.mailbox.take() } else { Vec::new() }
     }
 
     /// Where what others tell the session waits until it is taken; none while a transaction is open.
     pub fn mailbox(&self) -> Option<Arc<Mailbox>> {
-        self.transaction.is_idle().then(|| self.session.listening.mailbox.clone())
+        self.transaction.is_idle().then(|| self.session.mailbox.clone())
     }
 }

@@ -5,9 +5,9 @@ use super::Notice;
 use super::cursor::Cursor;
 use super::facts::Facts;
 use super::login::Login;
-use super::notify::Listening;
 use super::prepared::KeptStatement;
 use super::presence::Presence;
+use crate::notification::Mailbox;
 use crate::settings::Settings;
 use fabius::{Allowance, Error, Recall, Seq, SqlState, Value};
 use fabius_sql_meaning::catalog::store::{Change, Object};
@@ -28,7 +28,7 @@ pub(crate) struct Session {
     pub(super) numbers: Numbers,
     pub(super) notices: Vec<Notice>,
     /// Where it is told what others tell.
-    pub(super) listening: Listening,
+    pub(super) mailbox: Arc<Mailbox>,
     /// The place in the order of its last transaction.
     pub(super) last_seq: Option<Seq>,
     /// That place, if it is the transaction's own: it has written, so that the log has it as a call.
@@ -91,7 +91,7 @@ impl Session {
             cursors: BTreeMap::new(),
             numbers: Numbers::default(),
             notices: Vec::new(),
-            listening: Listening::default(),
+            mailbox: Arc::default(),
             last_seq: None,
             last_call: None,
             transactions_ended: 0,
