@@ -186,6 +186,8 @@ fn write_rows(
     writer: &mut CheckpointWriter<'_>,
     watch: &mut dyn FnMut(&Progress) -> Result<()>,
 ) -> Result<Digest> {
+    // Others may be quicker to take all sections there are.
+    watch(&progress(&schema.name, 0, writer))?;
     let writing = RowsWriting {
         engine,
         at,
