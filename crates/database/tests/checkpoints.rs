@@ -45,6 +45,15 @@ fn pay(database: &Database, from: i64) {
     }
 }
 
+/// Rows of half a kilobyte, so that a checkpoint of some thousands has many blocks.
+fn note_long(database: &Database, calls: i64) {
+    database
+        .define("procedure note(id: bigint, note: text) { insert ledger { id: id, note: note } }")
+        .unwrap();
+    let long = "long ".repeat(100);
+    (0..calls).for_each(|id| _ = database.call("note", &[id.into(), long.as_str().into()]).unwrap());
+}
+
 /// All rows, in an order of their own.
 fn dump(database: &Database) -> Vec<String> {
     let rows = ["accounts", "ledger"].into_iter().flat_map(|table| database.rows(table).unwrap());
@@ -174,11 +183,7 @@ fn threads_write_what_one_writes() {
             let options = Options { checkpoint_threads: Some(threads), durability, ..options(engine) };
             let database = Database::open(&path, options).unwrap();
             set_up(&database);
-            database
-                .define("procedure note(id: bigint, note: text) { insert ledger { id: id, note: note } }")
-                .unwrap();
-            let long = "long ".repeat(100);
-            (0..CALLS).for_each(|id| _ = database.call("note", &[id.into(), long.as_str().into()]).unwrap());
+            note_long(&database, CALLS);
             let given_up = database.checkpoint_watched(&mut |progress| match progress.part.as_str() {
                 "ledger" => Err(Error::new(SqlState::CANCELED, "enough")),
                 _ => Ok(()),
@@ -213,11 +218,7 @@ fn threads_load_what_one_loads() {
     let mut rows = {
         let database = open(path, EngineKind::Lazy);
         set_up(&database);
-        database
-            .define("procedure note(id: bigint, note: text) { insert ledger { id: id, note: note } }")
-            .unwrap();
-        let long = "long ".repeat(100);
-        (0..CALLS).for_each(|id| _ = database.call("note", &[id.into(), long.as_str().into()]).unwrap());
+        note_long(&database, CALLS);
         database.checkpoint().unwrap();
         dump(&database)
     };

@@ -41,8 +41,13 @@ pub struct Notification {
 
 impl Notification {
     fn bytes(&self) -> usize {
-        self.channel.len() + self.payload.len() + OVERHEAD_BYTES
+        bytes(&self.channel, &self.payload)
     }
+}
+
+/// What a notification takes in memory.
+fn bytes(channel: &str, payload: &str) -> usize {
+    channel.len() + payload.len() + OVERHEAD_BYTES
 }
 
 /// What a transaction has to tell once it is committed, in order.
@@ -67,7 +72,7 @@ impl Outbox {
             () => {}
         }
         if self.all.insert((channel.into(), payload.into())) {
-            self.bytes += channel.len() + payload.len() + OVERHEAD_BYTES;
+            self.bytes += bytes(channel, payload);
         }
         Ok(())
     }
@@ -80,8 +85,7 @@ impl Outbox {
     /// Forgets all but the first.
     pub fn truncate(&mut self, first: usize) {
         self.all.truncate(first);
-        self.bytes =
-            self.all.iter().map(|(channel, payload)| channel.len() + payload.len() + OVERHEAD_BYTES).sum();
+        self.bytes = self.all.iter().map(|(channel, payload)| bytes(channel, payload)).sum();
     }
 }
 

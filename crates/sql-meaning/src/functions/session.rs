@@ -125,7 +125,6 @@ fn notifications() -> Vec<Definition> {
             let text = |at: usize| if a[at].is_null() { "" } else { text_at(a, at) };
             c.environment.session.notify(text(0), text(1)).map(|()| "".into())
         }),
-        define("pg_notification_queue_usage() float8 volatile", |_, _| Ok(Value::Double(0.0))),
         // What `pg_listening_channels` gives, row by row.
         define("fabius_channels() text[] stable", |_, c| {
             Ok(super::array_of(c.environment.session.channels().into_iter().map(Value::Text)))
