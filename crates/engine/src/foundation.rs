@@ -434,6 +434,33 @@ impl Foundation {
         Ok(())
     }
 
+    /// Waits until so many bytes can be appended by this thread without waiting.
+    ///
+    /// # Errors
+    /// What ended the log, or stopped the engine; or that the log takes no batch of that size.
+    pub fn make_room(&self, payload_bytes: usize) -> Result<()> {
+        if let Some(failure) = self.failure() {
+            return Err(failure.clone());
+        }
+        self.log.get().map_or(Ok(()), |log| log.make_room(payload_bytes).map_err(|error| log_error(&error)))
+    }
+
+    /// Appends a batch of entries at the place that its seq says, without waiting, where others append theirs at the
+    /// same time. Nothing behind it becomes durable before it.
+    ///
+    /// # Errors
+    /// What ended the log. Then the engine has stopped: there is a place in the order that nobody fills.
+    pub fn append_at(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<()> {
+        let Some(log) = self.log.get() else { return Ok(()) };
+        if let Err(error) = log.append_at(first_seq.0, count, payload) {
+            let failure = log_error(&error);
+            self.fail(failure.clone());
+            return Err(failure);
+        }
+        self.counters.log_bytes.add(payload.len() as u64);
+        Ok(())
+    }
+
     /// Every call at or below this seq is decided, and readers may see it.
     #[inline]
     pub fn promised(&self) -> Seq {

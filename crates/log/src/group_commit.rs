@@ -29,8 +29,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{
-    AtomicU64,
-    Ordering::{Acquire, Release},
+    AtomicBool, AtomicU8, AtomicU64,
+    Ordering::{AcqRel, Acquire, Release},
 };
 use std::thread;
 
@@ -38,9 +38,9 @@ use fabius_env::schedule::{self, JoinHandle};
 use fabius_env::sync::{Condvar, Mutex};
 use parking_lot::MutexGuard;
 
-use crate::batch_buffer::BatchBuffer;
 use crate::segment_writer::SegmentWriter;
 use crate::watermark::Watermark;
+use crate::worker_buffers::{Buffer, InOrder, WorkerBuffers};
 use crate::{Durability, Flusher, LogError, LogErrorKind, LogOptions};
 
 /// Bytes of one batch, at most. One that is longer than the buffer goes alone.
@@ -52,126 +52,176 @@ const GATHERED_BYTES: usize = 256 << 10;
 #[derive(Debug)]
 pub(crate) struct GroupCommit {
     options: LogOptions,
-    intake: Mutex<Intake>,
+    buffers: WorkerBuffers,
+    flusher: FlusherState,
+    /// Nothing is taken any more. Looked at with a buffer locked: whoever takes all buffers after it was set has seen
+    /// the last of each.
+    closing: AtomicBool,
+    /// Where threads wait for each other: before a buffer is locked, never while one is.
+    waits: Mutex<Waits>,
     /// The flusher waits here.
     work: Condvar,
     /// Appenders wait here for the flusher to take a full buffer.
     room: Condvar,
-    /// Locked for the whole of a group; never while holding `intake`.
+    /// Locked for the whole of a group; never while holding `waits`.
     outlet: Mutex<Outlet>,
     /// Of the oldest segment.
     first_seq: AtomicU64,
     pub(crate) watermark: Watermark,
 }
 
-#[derive(Debug)]
-struct Intake {
-    buffer: BatchBuffer,
-    flusher: FlusherState,
-    /// Somebody waits for what is in the buffer.
+#[derive(Debug, Default)]
+struct Waits {
+    /// Somebody waits for what is in the buffers.
     hurry: bool,
-    /// Nothing is taken any more.
-    closing: bool,
 }
 
 #[derive(Debug)]
 struct Outlet {
     writer: SegmentWriter,
-    /// The vector that the buffer does not use now.
-    spare: Vec<u8>,
+    in_order: InOrder,
+    /// The group that is written now.
+    group: Vec<u8>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FlusherState {
-    /// Waiting for the first batch of a group.
-    Idle,
-    /// Letting a small group grow.
-    Gathering,
-    /// Awake, or told to be.
-    Busy,
+/// What the flusher is doing. It lies down, and is woken, with `waits` locked; appenders only look.
+#[derive(Debug)]
+struct FlusherState(AtomicU8);
+
+/// Awake, or told to be.
+const BUSY: u8 = 0;
+/// Letting a small group grow.
+const GATHERING: u8 = 1;
+/// Waiting for the first batch of a group.
+const IDLE: u8 = 2;
+
+impl FlusherState {
+    fn is(&self, state: u8) -> bool {
+        self.0.load(Acquire) == state
+    }
+
+    fn becomes(&self, state: u8) {
+        self.0.store(state, Release);
+    }
+
+    /// Whether a buffer that is now so long is a reason to wake it.
+    fn wants(&self, gathered: usize) -> bool {
+        match self.0.load(Acquire) {
+            IDLE => true,
+            GATHERING => gathered >= GATHERED_BYTES,
+            _ => false,
+        }
+    }
 }
 
 impl GroupCommit {
     pub(crate) fn new(options: LogOptions, writer: SegmentWriter) -> Self {
         let next_seq = writer.next_seq;
         Self {
-            intake: Mutex::new(Intake {
-                buffer: BatchBuffer::starting_at(next_seq),
-                flusher: FlusherState::Busy,
-                hurry: false,
-                closing: false,
-            }),
+            buffers: WorkerBuffers::starting_at(next_seq),
+            flusher: FlusherState(AtomicU8::new(BUSY)),
+            closing: AtomicBool::new(false),
+            waits: Mutex::default(),
             work: Condvar::new(),
             room: Condvar::new(),
             first_seq: AtomicU64::new(writer.first_seq()),
-            outlet: Mutex::new(Outlet { writer, spare: Vec::new() }),
+            outlet: Mutex::new(Outlet {
+                writer,
+                in_order: InOrder::starting_at(next_seq),
+                group: Vec::new(),
+            }),
             watermark: Watermark::at(next_seq - 1),
             options,
         }
     }
 
     pub(crate) fn next_seq(&self) -> u64 {
-        self.intake.lock().buffer.next_seq()
+        self.buffers.in_order().lock().next_seq()
     }
 
+    /// Appends behind everything that was appended so far.
     pub(crate) fn append(&self, first_seq: u64, entry_count: u32, payload: &[u8]) -> Result<(), LogError> {
-        Self::check_size(payload)?;
-        let mut intake = self.intake.lock();
-        while !intake.buffer.is_empty() && intake.buffer.len() + payload.len() > self.options.buffer_bytes {
-            self.check_open(&intake)?;
-            self.make_room(&mut intake)?;
+        let buffer = self.buffers.in_order();
+        self.make_room_in(buffer, payload.len())?;
+        let buffer = buffer.lock();
+        assert_eq!(first_seq, buffer.next_seq(), "a batch must begin with the log's next sequence number");
+        self.push(buffer, first_seq, entry_count, payload)
+    }
+
+    /// Waits until a batch of so many bytes fits into the calling thread's buffer.
+    pub(crate) fn make_room(&self, payload_bytes: usize) -> Result<(), LogError> {
+        self.make_room_in(self.buffers.own(), payload_bytes)
+    }
+
+    /// Appends at the place that the sequence number says, without waiting.
+    pub(crate) fn append_at(&self, first_seq: u64, entry_count: u32, payload: &[u8]) -> Result<(), LogError> {
+        self.check_open()?;
+        self.push(self.buffers.own().lock(), first_seq, entry_count, payload)
+    }
+
+    fn push(
+        &self,
+        mut buffer: MutexGuard<'_, Buffer>,
+        first_seq: u64,
+        entry_count: u32,
+        payload: &[u8],
+    ) -> Result<(), LogError> {
+        if self.closing.load(Acquire) {
+            return Err(LogError::closed());
         }
-        self.check_open(&intake)?;
-        intake.buffer.push(first_seq, entry_count, payload);
-        let wake = match intake.flusher {
-            FlusherState::Idle => true,
-            FlusherState::Gathering => intake.buffer.len() >= GATHERED_BYTES,
-            FlusherState::Busy => false,
-        };
-        if wake {
-            intake.flusher = FlusherState::Busy;
-        }
-        drop(intake);
-        if wake {
-            self.work.notify_one();
+        let gathered = buffer.push(first_seq, entry_count, payload);
+        drop(buffer);
+        // Had the flusher looked into the buffer before, this thread would see that it lies down: it says so first.
+        if self.flusher.wants(gathered) {
+            self.wake_flusher(&self.waits.lock());
         }
         Ok(())
     }
 
-    fn check_size(payload: &[u8]) -> Result<(), LogError> {
-        if payload.len() <= PAYLOAD_BYTES_MAX {
+    fn check_size(payload_bytes: usize) -> Result<(), LogError> {
+        if payload_bytes <= PAYLOAD_BYTES_MAX {
             return Ok(());
         }
         Err(LogError::new(
             LogErrorKind::TooLarge,
-            format!("a batch of {} bytes is over the limit of {PAYLOAD_BYTES_MAX}", payload.len()),
+            format!("a batch of {payload_bytes} bytes is over the limit of {PAYLOAD_BYTES_MAX}"),
         )
         .hint_is("append it as several batches"))
     }
 
-    fn check_open(&self, intake: &Intake) -> Result<(), LogError> {
+    fn check_open(&self) -> Result<(), LogError> {
         match self.watermark.failure() {
             Some(failure) => Err(failure.clone()),
-            None if intake.closing => Err(LogError::closed()),
+            None if self.closing.load(Acquire) => Err(LogError::closed()),
             None => Ok(()),
         }
     }
 
-    /// Waits until the flusher has taken the full buffer; without a flusher, takes it.
-    fn make_room(&self, intake: &mut MutexGuard<'_, Intake>) -> Result<(), LogError> {
-        match self.options.flusher {
-            Flusher::Thread => {
-                self.wake_flusher(intake);
-                self.room.wait(intake);
-                Ok(())
+    /// Waits until the flusher has taken a full buffer; without a flusher, takes it.
+    fn make_room_in(&self, buffer: &Mutex<Buffer>, payload_bytes: usize) -> Result<(), LogError> {
+        Self::check_size(payload_bytes)?;
+        let has_room = || buffer.lock().has_room(payload_bytes, self.options.buffer_bytes);
+        self.check_open()?;
+        while !has_room() {
+            match self.options.flusher {
+                Flusher::Thread => {
+                    let mut waits = self.waits.lock();
+                    self.check_open()?;
+                    if !has_room() {
+                        self.wake_flusher(&waits);
+                        self.room.wait(&mut waits);
+                    }
+                }
+                Flusher::Manual => self.flush_group()?,
             }
-            Flusher::Manual => MutexGuard::unlocked(intake, || self.flush_group()),
+            self.check_open()?;
         }
+        Ok(())
     }
 
-    fn wake_flusher(&self, intake: &mut Intake) {
-        if intake.flusher != FlusherState::Busy {
-            intake.flusher = FlusherState::Busy;
+    fn wake_flusher(&self, _: &MutexGuard<'_, Waits>) {
+        if !self.flusher.is(BUSY) {
+            self.flusher.becomes(BUSY);
             self.work.notify_one();
         }
     }
@@ -184,10 +234,10 @@ impl GroupCommit {
         match self.options.flusher {
             Flusher::Thread => {
                 if self.gathers() {
-                    let mut intake = self.intake.lock();
-                    intake.hurry = true;
-                    if intake.flusher == FlusherState::Gathering {
-                        self.wake_flusher(&mut intake);
+                    let mut waits = self.waits.lock();
+                    waits.hurry = true;
+                    if self.flusher.is(GATHERING) {
+                        self.wake_flusher(&waits);
                     }
                 }
                 self.watermark.wait(seq)
@@ -214,23 +264,24 @@ impl GroupCommit {
         if let Some(failure) = self.watermark.failure() {
             return Err(failure.clone());
         }
-        let Outlet { writer, spare } = &mut *outlet;
-        let next_seq = {
-            let mut intake = self.intake.lock();
-            intake.hurry = false;
-            intake.buffer.take(spare)
-        };
-        self.room.notify_all();
-        let result = if !spare.is_empty() {
+        let Outlet { writer, in_order, group } = &mut *outlet;
+        self.waits.lock().hurry = false;
+        let next_seq = in_order.take(&self.buffers, group);
+        {
+            // Under the lock, so that no appender goes to wait between its look at its buffer and our waking.
+            let _waits = self.waits.lock();
+            self.room.notify_all();
+        }
+        let result = if !group.is_empty() {
             self.watermark.begin_group(next_seq - 1);
-            writer.write_group(spare, next_seq)
-        } else if writer.mark_is_due() {
+            writer.write_group(group, next_seq)
+        } else if writer.mark_is_due() && !in_order.has_gap() {
             writer.write_mark()
         } else {
             return Ok(());
         };
         match result {
-            Ok(()) if spare.is_empty() => Ok(()),
+            Ok(()) if group.is_empty() => Ok(()),
             Ok(()) => {
                 self.watermark.publish(next_seq - 1);
                 Ok(())
@@ -247,11 +298,18 @@ impl GroupCommit {
         &self,
         change: impl FnOnce(&mut SegmentWriter) -> Result<T, LogError>,
     ) -> Result<T, LogError> {
+        self.change_outlet(|outlet| change(&mut outlet.writer))
+    }
+
+    fn change_outlet<T>(
+        &self,
+        change: impl FnOnce(&mut Outlet) -> Result<T, LogError>,
+    ) -> Result<T, LogError> {
         let mut outlet = self.outlet.lock();
         if let Some(failure) = self.watermark.failure() {
             return Err(failure.clone());
         }
-        let changed = change(&mut outlet.writer).inspect_err(|error| self.fail(error.clone()));
+        let changed = change(&mut outlet).inspect_err(|error| self.fail(error.clone()));
         self.first_seq.store(outlet.writer.first_seq(), Release);
         changed
     }
@@ -275,22 +333,22 @@ impl GroupCommit {
     /// Removes every entry behind `seq`, which is the last of its batch.
     pub(crate) fn truncate_after(&self, seq: u64) -> Result<(), LogError> {
         self.flush_group()?;
-        self.change_segments(|writer| {
-            let mut intake = self.intake.lock();
-            assert!(intake.buffer.is_empty(), "nobody appends while the log is cut");
-            assert!(seq < intake.buffer.next_seq(), "what is kept of a log that is cut is there");
+        self.change_outlet(|Outlet { writer, in_order, .. }| {
+            assert!(self.buffers.len() == 0 && !in_order.has_gap(), "nobody appends while the log is cut");
+            assert!(seq < self.next_seq(), "what is kept of a log that is cut is there");
             self.watermark.lower(seq);
             writer.truncate_after(seq)?;
-            intake.buffer = BatchBuffer::starting_at(seq + 1);
+            self.buffers.restart_at(seq + 1);
+            *in_order = InOrder::starting_at(seq + 1);
             Ok(())
         })
     }
 
     /// Takes nothing more; false if that was so already.
     pub(crate) fn begin_closing(&self) -> bool {
-        let mut intake = self.intake.lock();
-        let begun = !std::mem::replace(&mut intake.closing, true);
-        intake.flusher = FlusherState::Busy;
+        let begun = !self.closing.swap(true, AcqRel);
+        let _waits = self.waits.lock();
+        self.flusher.becomes(BUSY);
         self.work.notify_one();
         begun
     }
@@ -299,7 +357,7 @@ impl GroupCommit {
     pub(crate) fn fail(&self, error: LogError) {
         self.watermark.fail(error);
         // Under the lock, so that no appender goes to wait between its check and our waking.
-        let _intake = self.intake.lock();
+        let _waits = self.waits.lock();
         self.room.notify_all();
     }
 
@@ -314,30 +372,34 @@ impl GroupCommit {
 
     /// Waits until there is a group worth writing, or a mark; false when closing and all is written.
     fn await_group(&self) -> bool {
-        let mut intake = self.intake.lock();
+        let mut waits = self.waits.lock();
         let mut mark_is_due = self.options.durability == Durability::Fsync;
-        while intake.buffer.is_empty() && !intake.closing {
-            intake.flusher = FlusherState::Idle;
+        let is_closing = || self.closing.load(Acquire);
+        loop {
+            self.flusher.becomes(IDLE);
+            if self.buffers.len() > 0 || is_closing() {
+                break;
+            }
             if mark_is_due {
-                let is_late = self.work.wait_for(&mut intake, self.options.idle_mark);
-                if is_late && intake.buffer.is_empty() {
+                let is_late = self.work.wait_for(&mut waits, self.options.idle_mark);
+                if is_late && self.buffers.len() == 0 {
                     mark_is_due =
-                        MutexGuard::unlocked(&mut intake, || self.outlet.lock().writer.mark_is_due());
+                        MutexGuard::unlocked(&mut waits, || self.outlet.lock().writer.mark_is_due());
                     if mark_is_due {
-                        intake.flusher = FlusherState::Busy;
+                        self.flusher.becomes(BUSY);
                         return true;
                     }
                 }
             } else {
-                self.work.wait(&mut intake);
+                self.work.wait(&mut waits);
             }
         }
-        if self.gathers() && !intake.closing && !intake.hurry && intake.buffer.len() < GATHERED_BYTES {
-            intake.flusher = FlusherState::Gathering;
-            self.work.wait_for(&mut intake, self.options.gather);
+        if self.gathers() && !is_closing() && !waits.hurry && self.buffers.len() < GATHERED_BYTES {
+            self.flusher.becomes(GATHERING);
+            self.work.wait_for(&mut waits, self.options.gather);
         }
-        intake.flusher = FlusherState::Busy;
-        !intake.buffer.is_empty()
+        self.flusher.becomes(BUSY);
+        self.buffers.len() > 0
     }
 }
 

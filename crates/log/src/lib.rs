@@ -18,7 +18,7 @@
 //! |---|---|
 //! | `log.rs` | the [`Log`] a caller holds |
 //! | `options.rs` | its settings |
-//! | `batch_buffer.rs` | what is appended and not yet taken by the flusher |
+//! | `worker_buffers.rs` | what is appended and not yet taken by the flusher, and putting it in order |
 //! | `group_commit.rs` | the flusher: groups, adaptive size, idle marks |
 //! | `watermark.rs` | how far the log is durable, and who waits for it |
 //! | `segment.rs` | a file's name and header |
@@ -34,7 +34,6 @@
 //! | `inspection.rs` | [`verify`] and [`dump`] |
 //! | `error.rs` | [`LogError`] |
 
-mod batch_buffer;
 mod closing_mark;
 mod cut;
 mod error;
@@ -51,6 +50,7 @@ mod recovery;
 mod segment;
 mod segment_writer;
 mod watermark;
+mod worker_buffers;
 
 pub use cut::delete;
 pub use error::{LogError, LogErrorKind};

@@ -95,7 +95,29 @@ impl Log {
         self.commit.append(first_seq, entry_count, payload)
     }
 
-    /// The sequence number the next batch begins with.
+    /// Waits until a batch of so many bytes fits into the calling thread's buffer, so that
+    /// [`append_at`](Self::append_at) never waits: whoever comes before must be able to append what others wait for.
+    ///
+    /// # Errors
+    /// The error that ended the log; or that the batch is too large.
+    pub fn make_room(&self, payload_bytes: usize) -> Result<(), LogError> {
+        self.commit.make_room(payload_bytes)
+    }
+
+    /// Adds a batch as [`append`](Self::append) does, at the place that `first_seq` says: batches may come in any order
+    /// and from many threads, each of which has a buffer of its own. What is behind a gap waits in memory, and becomes
+    /// durable when the gap is closed. A log is appended to in order or by place, not in both ways.
+    ///
+    /// # Errors
+    /// The error that ended the log.
+    ///
+    /// # Panics
+    /// If `entry_count` is zero; the flusher panics, which ends the log, if entries come twice.
+    pub fn append_at(&self, first_seq: u64, entry_count: u32, payload: &[u8]) -> Result<(), LogError> {
+        self.commit.append_at(first_seq, entry_count, payload)
+    }
+
+    /// The sequence number that the next batch begins with, if batches are appended in order.
     #[must_use]
     pub fn next_seq(&self) -> u64 {
         self.commit.next_seq()

@@ -92,6 +92,67 @@ fn many_waiting_callers() {
     }
 }
 
+/// Goal: threads that append by place, in any order and with buffers that are full after a few batches, do not wait for
+/// each other; each is told when everything up to its own entries is durable, and the log is in order.
+#[test]
+fn threads_append_by_place() {
+    const THREADS: u64 = 16;
+    const CALLS: u64 = 300;
+    for durability in [Durability::Fsync, Durability::None] {
+        let disk = SimulatedDisk::new(0);
+        let options =
+            LogOptions { durability, segment_bytes: 10_000, buffer_bytes: 200, ..options(Flusher::Thread) };
+        let log = open(&disk, options.clone()).expect("new log");
+        let next = AtomicU64::new(1);
+        thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let (log, next) = (&log, &next);
+                scope.spawn(move || {
+                    for call in 0..CALLS {
+                        let count = 1 + u32::from(call % 7 == 0);
+                        log.make_room(8).expect("room");
+                        let seq = next.fetch_add(count.into(), Ordering::SeqCst);
+                        if (call + thread).is_multiple_of(5) {
+                            thread::yield_now();
+                        }
+                        log.append_at(seq, count, &seq.to_le_bytes()).expect("room was made");
+                        if call % 3 == 0 {
+                            log.wait_durable(seq).expect("a good disk");
+                            assert!(log.durable_seq() >= seq);
+                        }
+                    }
+                });
+            }
+        });
+        log.close().expect("a good disk");
+        let mut read = 0;
+        let (log, _) = Log::open(Arc::new(disk), options, |batch| {
+            assert_eq!(batch.payload, batch.first_seq.to_le_bytes());
+            read += 1;
+            Ok::<(), LogError>(())
+        })
+        .expect("a good log");
+        assert_eq!((read, log.durable_seq()), (THREADS * CALLS, next.into_inner() - 1));
+    }
+}
+
+/// Goal: nothing behind a gap becomes durable, and a close does not write it.
+#[test]
+fn a_gap_holds_back_what_is_behind_it() {
+    let disk = SimulatedDisk::new(0);
+    let log = open(&disk, options(Flusher::Manual)).expect("new log");
+    for seq in [1, 3, 2, 5] {
+        log.append_at(seq, 1, b"x").expect("open");
+        log.flush_now().expect("a good disk");
+    }
+    assert_eq!(log.durable_seq(), 3);
+    log.close().expect("a good disk");
+    log.append_at(4, 1, b"x").expect_err("closed");
+    drop(log);
+    let log = open(&disk, options(Flusher::Manual)).expect("a good log");
+    assert_eq!(log.durable_seq(), 3);
+}
+
 /// Goal: with the flusher thread at work, a power loss at any moment leaves what had been
 /// acknowledged before it.
 #[test]

@@ -1,5 +1,6 @@
 //! How a call comes to its place in the order.
 
+use crate::eager::sequencer::Taken;
 use crate::eager::shared::Shared;
 use fabius_value::{Result, Seq};
 
@@ -16,21 +17,24 @@ pub enum Place<'p> {
     None,
 }
 
-/// What a control gives a call its place with, once the question that goes with it is answered by yes; `None` if not.
+/// What a control gives a call its place with: it is taken if the question that goes with it is answered by yes.
 pub type Take<'t> = dyn FnMut(&mut dyn FnMut() -> bool) -> Result<Option<Seq>> + 't;
 
 impl Place<'_> {
-    /// Takes the place if `is_valid` holds: no other call takes one between the answer and this. Without a place of its
-    /// own the call gets a seq that is at or after everything that it may have read before.
+    /// Takes the place if `is_valid` holds: whoever has a lower seq has made known what it writes before it is asked,
+    /// and whoever has a higher one makes it known later. Without a place of its own the call gets a seq that is at or
+    /// after everything that it may have read before.
     ///
     /// # Errors
-    /// What ended the log; then no place was taken.
-    pub fn take(self, shared: &Shared, is_valid: &mut dyn FnMut() -> bool) -> Result<Option<Seq>> {
+    /// What ended the log.
+    pub fn take(self, shared: &Shared, is_valid: &mut dyn FnMut() -> bool) -> Result<Taken> {
+        let mut with =
+            |seq: &dyn Fn() -> Seq| Ok(if is_valid() { Taken::At(seq()) } else { Taken::Refused(None) });
         match self {
             Place::Next(entry) => shared.sequencer.append_if(&shared.foundation, entry, is_valid),
-            Place::Logged => Ok(is_valid().then(|| shared.sequencer.take())),
-            Place::At(seq) => Ok(is_valid().then_some(seq)),
-            Place::None => Ok(is_valid().then(|| shared.sequencer.issued())),
+            Place::Logged => with(&|| shared.sequencer.take()),
+            Place::At(seq) => with(&|| seq),
+            Place::None => with(&|| shared.sequencer.issued()),
         }
     }
 }

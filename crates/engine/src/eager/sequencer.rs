@@ -1,9 +1,12 @@
 //! The serialisation point: the order of the log is the order of the calls.
 //!
-//! A call takes its seq, and its place in the log, while nobody else can change what it has read, or see
-//! what it writes ([`Control::certify`](crate::eager::Control::certify)). So if two calls conflict, the one
-//! that goes first has the lower seq, and running the log's calls one after the other gives what running
-//! them together gave.
+//! A call takes its seq while nobody else can change what it has read, or see what it writes
+//! ([`Control::certify`](crate::eager::Control::certify)). So if two calls conflict, the one that goes first has the
+//! lower seq, and running the log's calls one after the other gives what running them together gave.
+//!
+//! Taking a seq is one `fetch_add`, and each thread appends to the log by itself, at the place that its seq says (Silo
+//! 4.10): no lock is common to all calls. A call that is validated after it has taken its seq ([`Sequencer::append_if`])
+//! may be refused then; its seq is *void*, and an entry that does nothing fills its place in the log.
 //!
 //! ```text
 //! seq          41   42   43   44   45
@@ -15,14 +18,13 @@
 //! there, and whoever closes the gap moves it on. Both write before they read, in one sequentially consistent order,
 //! so the last to mark sees all.
 
-use crate::Foundation;
+use crate::{Foundation, entry};
 use crossbeam_utils::CachePadded;
 use fabius_env::schedule;
-use fabius_env::sync::Mutex;
 use fabius_value::{Result, Seq};
 use std::sync::atomic::{
     AtomicU64,
-    Ordering::{Acquire, Release, SeqCst},
+    Ordering::{AcqRel, Acquire, Release, SeqCst},
 };
 
 /// Places of the ring, a power of two: calls that can be installed behind one that is not.
@@ -30,17 +32,24 @@ pub const RING: u64 = 1 << 12;
 
 /// Gives calls their seq, and publishes what they wrote.
 pub struct Sequencer {
-    next: CachePadded<Mutex<Seq>>,
-    /// The last seq that was given.
-    issued: CachePadded<AtomicU64>,
+    next: CachePadded<AtomicU64>,
     ring: Box<[AtomicU64]>,
+}
+
+/// What became of an entry that was to take a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// It is in the log at this seq.
+    At(Seq),
+    /// It was refused. This seq is void, if one was taken: it is said to be installed once the call has given back what
+    /// it held.
+    Refused(Option<Seq>),
 }
 
 impl Default for Sequencer {
     fn default() -> Sequencer {
         Sequencer {
-            next: CachePadded::new(Mutex::new(Seq(1))),
-            issued: CachePadded::default(),
+            next: CachePadded::new(AtomicU64::new(1)),
             ring: (0..RING).map(|_| AtomicU64::new(0)).collect(),
         }
     }
@@ -50,70 +59,63 @@ impl Sequencer {
     /// Gives the next seq to an entry, and logs it.
     ///
     /// # Errors
-    /// What ended the log; then no seq was given.
+    /// What ended the log.
     pub fn append(&self, foundation: &Foundation, payload: &[u8]) -> Result<Seq> {
         self.append_run(foundation, 1, payload)
     }
 
-    /// Gives the next seq to an entry if `is_valid` holds, with nobody else between the answer and the seq, and logs
-    /// it; else gives none.
+    /// Gives the next seq to an entry, and logs it if `is_valid` holds then. What the caller has made known before, it
+    /// sees if the caller has the lower seq; what others have made known before they took lower seqs, `is_valid` sees.
     ///
     /// # Errors
-    /// As above.
+    /// What ended the log.
     pub fn append_if(
         &self,
         foundation: &Foundation,
         payload: &[u8],
         is_valid: &mut dyn FnMut() -> bool,
-    ) -> Result<Option<Seq>> {
-        let mut next = self.next.lock();
-        if !is_valid() {
-            return Ok(None);
+    ) -> Result<Taken> {
+        foundation.make_room(payload.len())?;
+        let seq = self.take();
+        schedule::point("seq");
+        if is_valid() {
+            foundation.append_at(seq, 1, payload)?;
+            return Ok(Taken::At(seq));
         }
-        foundation.append(*next, 1, payload)?;
-        Ok(Some(self.issue(&mut next)))
+        foundation.append_at(seq, 1, &entry::encode_nothing())?;
+        Ok(Taken::Refused(Some(seq)))
     }
 
     /// Gives the next seqs to a run of so many entries, at least one, and logs them together; gives the first.
     ///
     /// # Errors
-    /// What ended the log; then no seq was given.
+    /// What ended the log.
     pub fn append_run(&self, foundation: &Foundation, count: u32, payload: &[u8]) -> Result<Seq> {
-        let mut next = self.next.lock();
-        let first = *next;
-        foundation.append(first, count, payload)?;
-        *next = Seq(first.0 + u64::from(count) - 1);
-        self.issue(&mut next);
+        foundation.make_room(payload.len())?;
+        let first = Seq(self.next.fetch_add(count.into(), AcqRel));
+        schedule::point("seq");
+        foundation.append_at(first, count, payload)?;
         Ok(first)
     }
 
     /// Gives the next seq to an entry that is in the log already.
     pub fn take(&self) -> Seq {
-        self.issue(&mut self.next.lock())
-    }
-
-    fn issue(&self, next: &mut Seq) -> Seq {
-        let seq = *next;
-        *next = seq.next();
-        self.issued.store(seq.0, Release);
-        seq
+        Seq(self.next.fetch_add(1, AcqRel))
     }
 
     /// Goes on after a seq, which a checkpoint has; before any was given.
     pub fn go_on_after(&self, seq: Seq) {
-        let mut next = self.next.lock();
-        *next = seq;
-        self.issue(&mut next);
+        self.next.store(seq.next().0, Release);
     }
 
     /// The seq that the next entry gets, as long as nobody else takes one.
     pub fn next(&self) -> Seq {
-        *self.next.lock()
+        Seq(self.next.load(Acquire))
     }
 
     /// The last seq that was given: whatever a call has read was written at it or before.
     pub fn issued(&self) -> Seq {
-        Seq(self.issued.load(Acquire))
+        self.next().before()
     }
 
     /// Says that everything the entry at `seq` wrote is in its place.

@@ -16,6 +16,7 @@ use crate::eager::control::Control;
 use crate::eager::intake::Outcomes;
 use crate::eager::place::Place;
 use crate::eager::plan::{Plan, Schema};
+use crate::eager::sequencer::Taken;
 use crate::eager::shared::Shared;
 use crate::eager::trail::Trail;
 use crate::eager::transaction::Transaction;
@@ -69,6 +70,8 @@ pub struct Turn<'a, C: Control<'a>> {
     snapshot_frame: FrameFor<'a, SnapshotContext<'a>>,
     trail: Trail<'a>,
     payload: Vec<u8>,
+    /// The seq that the last attempt took and was refused at.
+    void: Option<Seq>,
     /// Calls that commute, to be logged together.
     group: Vec<u8>,
     group_calls: u32,
@@ -160,6 +163,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             snapshot_frame: FrameFor::<SnapshotContext<'a>>::default(),
             trail: Trail::default(),
             payload: Vec::new(),
+            void: None,
             group: Vec::new(),
             group_calls: 0,
             outcomes: Outcomes::default(),
@@ -366,14 +370,14 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             match self.attempt(call, bytes, place, known) {
                 Ok(ended) => break ended,
                 Err(Refused) if self.transaction.control.is_put_off() => {
-                    self.give_up(self.shared.sequencer.issued());
+                    self.give_way();
                     self.outcomes.put_off.push(place, bytes);
                     return;
                 }
                 Err(Refused) => {
                     refused += 1;
                     self.retries += 1;
-                    self.give_up(self.shared.sequencer.issued());
+                    self.give_way();
                     // What it is refused for may never be given back.
                     if let Some(failure) = self.shared.foundation.failure() {
                         break Err(failure.clone());
@@ -400,6 +404,17 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
     fn give_up(&mut self, seq: Seq) {
         abandon(&self.transaction.workspace, seq, &self.shared.purge);
         self.transaction.release();
+    }
+
+    /// Takes back what a refused attempt has made, and passes over the seq that it took.
+    fn give_way(&mut self) {
+        self.give_up(self.shared.sequencer.issued());
+        if let Some(seq) = self.void.take()
+            && !self.transaction.control.holds_back()
+        {
+            schedule::point("void");
+            self.shared.sequencer.installed(seq, &self.shared.foundation);
+        }
     }
 
     /// Runs a call from the beginning to its end, or until it has to give way. The inner error says that
@@ -477,7 +492,15 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             (false, _) => Place::None,
         };
         let Transaction { control, workspace, .. } = &mut self.transaction;
-        let seq = match control.certify(workspace, &mut |is_valid| in_order.take(shared, is_valid)) {
+        let void = &mut self.void;
+        let mut take = |is_valid: &mut dyn FnMut() -> bool| match in_order.take(shared, is_valid)? {
+            Taken::At(seq) => Ok(Some(seq)),
+            Taken::Refused(seq) => {
+                *void = seq;
+                Ok(None)
+            }
+        };
+        let seq = match control.certify(workspace, &mut take) {
             Ok(Some(seq)) => seq,
             Ok(None) => return Err(Refused),
             Err(failure) => {

@@ -72,6 +72,21 @@ pub fn is_simulated() -> bool {
     SIMULATIONS.load(Relaxed) != 0 && role().is_some()
 }
 
+/// A number for the calling thread, small and its own as long as there are not many: the simulation's number of it, or
+/// one that counts the threads of this process that have asked.
+#[inline]
+#[must_use]
+pub fn thread_number() -> usize {
+    static THREADS: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static NUMBER: usize = THREADS.fetch_add(1, Relaxed);
+    }
+    match role() {
+        Some(role) => role.number,
+        None => NUMBER.with(|number| *number),
+    }
+}
+
 /// A place where a simulation may let another thread run.
 #[inline]
 pub fn point(place: &'static str) {

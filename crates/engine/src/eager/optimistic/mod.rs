@@ -5,11 +5,11 @@
 //! locks its *write set*, and checks that all it saw still is as it was (*validation*).
 //!
 //! ```text
-//! run                          | 1: lock          | 2: validate, take a seq     | 3: install      | unlock
-//! read set: record, its TID    | write set, in    | one call at a time          | new versions    |
-//! node set: granule, its count | order of address | read set: same TID, no lock |                 |
-//! change set: granules         | raise change set | node set: same count        |                 | count
-//! claims: taken at once        |                  |                             |                 | give back
+//! run                          | 1: lock          | take a seq | 2: validate              | 3: install   | unlock
+//! read set: record, its TID    | write set, in    |            | read set: same TID, no   | new versions |
+//! node set: granule, its count | order of address |            | lock of others           |              |
+//! change set: granules         | raise change set |            | node set: same count     |              | count
+//! claims: taken at once        |                  |            |                          |              | give back
 //! ```
 //!
 //! | module | concept |
@@ -33,24 +33,26 @@
 //! claimed gives up at once.
 //!
 //! **The order.** Silo's TIDs tell which of two writes came first, and nothing of a call that read what another
-//! overwrote (an anti-dependency). A log that is replayed one call after the other needs that too. So validation and
-//! taking a seq are one step, under the mutex of [`crate::eager::sequencer`]. Take two calls, `A` with the lower seq,
-//! and anything that both touch:
+//! overwrote (an anti-dependency). A log that is replayed one call after the other needs that too. So a call takes its
+//! seq where Silo reads the epoch: between the phases 1 and 2, by one `fetch_add`, without a lock. Take two calls, `A`
+//! with the lower seq, and anything that both touch:
 //!
-//! - `A` reads `x`, `B` writes `x`. `A` has seen the old version: `B` installs after its own step, which
-//!   is after `A`'s.
-//! - `A` writes `x`, `B` reads `x`. `A` had locked `x` before its step, so at its own step `B` finds the
-//!   lock, or, once it is given back, the new version. If it had seen another, it is refused.
-//! - Both write `x`: the lock is `A`'s from before its step until the version is installed; and every write
-//!   is of a row that was read, so the point above holds too.
-//! - `A` changes a granule that `B` scans: raised before `A`'s step, counted when all is installed: as a
-//!   write.
+//! - `A` reads `x`, `B` writes `x`. `A` has seen the old version: it read before it took its seq, and `B` installs after
+//!   it took its own.
+//! - `A` writes `x`, `B` reads `x`. `A` had locked `x` before it took its seq, so when `B` validates, after its own, it
+//!   finds the lock, or, once it is given back, the new version. If it had seen another, it is refused.
+//! - Both write `x`: the lock is `A`'s from before its seq until the version is installed; and every write is of a row
+//!   that was read, so the point above holds too.
+//! - `A` changes a granule that `B` scans: raised before `A`'s seq, counted when all is installed: as a write.
 //!
 //! So each call has seen exactly what those before it in the log have written: the order of the log is a
-//! serial order of the calls. It also respects real time, because the step lies between the call's begin and
-//! its end. Calls that abort take the same step with an empty write set, so what they saw is true as well. Calls that
-//! only read take no place, and need no mutex: what has not changed when it is looked at again was so all at once, when
-//! the first of it was looked at again; whoever took the step before that had locked what it writes, and is seen.
+//! serial order of the calls. It also respects real time, because a seq is taken between the call's begin and
+//! its end. Calls that abort go the same way with an empty write set, so what they saw is true as well. Calls that
+//! only read take no place: what has not changed when it is looked at again was so all at once, when the first of it
+//! was looked at again; whoever took a seq before that had locked what it writes, and is seen.
+//!
+//! A call that is refused in phase 2 leaves its seq void ([`crate::eager::sequencer`]). So that this is rare, the sets
+//! are validated once before the seq is taken as well.
 //!
 //! **A call that is going to be refused** sees each row as it was at some time ([`crate::eager::transaction`]),
 //! but not all rows at the same time. Its program may then do what it never would: abort, or run into an

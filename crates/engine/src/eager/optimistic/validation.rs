@@ -205,6 +205,13 @@ impl<'a> Control<'a> for Optimistic<'a> {
             return Ok(None);
         }
         schedule::point("validate");
+        // What is refused here takes no seq.
+        if !workspace.writes.is_empty()
+            && let Err(conflict) = self.validate()
+        {
+            self.conflict = conflict;
+            return Ok(None);
+        }
         let mut conflict = None;
         let seq = take(&mut || self.validate().map_err(|at| conflict = at).is_ok())?;
         self.conflict = conflict;
