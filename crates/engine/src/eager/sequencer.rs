@@ -5,8 +5,9 @@
 //! lower seq, and running the log's calls one after the other gives what running them together gave.
 //!
 //! Taking a seq is one `fetch_add`, and each thread appends to the log by itself, at the place that its seq says (Silo
-//! 4.10): no lock is common to all calls. A call that is validated after it has taken its seq ([`Sequencer::append_if`])
-//! may be refused then; its seq is *void*, and an entry that does nothing fills its place in the log.
+//! 4.10): no lock is common to all calls. A call that is validated after it has taken its seq
+//! ([`Sequencer::append_if`]) may be refused then; its seq is *void*, and an entry that does nothing fills its place
+//! in the log.
 //!
 //! ```text
 //! seq          41   42   43   44   45

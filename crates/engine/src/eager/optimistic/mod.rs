@@ -37,8 +37,8 @@
 //! seq where Silo reads the epoch: between the phases 1 and 2, by one `fetch_add`, without a lock. Take two calls, `A`
 //! with the lower seq, and anything that both touch:
 //!
-//! - `A` reads `x`, `B` writes `x`. `A` has seen the old version: it read before it took its seq, and `B` installs after
-//!   it took its own.
+//! - `A` reads `x`, `B` writes `x`. `A` has seen the old version: it read before it took its seq, and `B` installs
+//!   after it took its own.
 //! - `A` writes `x`, `B` reads `x`. `A` had locked `x` before it took its seq, so when `B` validates, after its own, it
 //!   finds the lock, or, once it is given back, the new version. If it had seen another, it is refused.
 //! - Both write `x`: the lock is `A`'s from before its seq until the version is installed; and every write is of a row
