@@ -1,6 +1,6 @@
 //! A program that writes many rows at a time: those of `COPY`, and those that a query gives.
 
-use crate::bind::{RowsOf, counted, lower_insert_rows};
+use crate::bind::{Bind, RowsOf, Stop, counted, lower_insert_rows};
 use crate::lowered::Lowered;
 use fabius::{Database, Statement};
 use fabius_program::syntax::Source;
@@ -45,23 +45,26 @@ impl BulkWrite {
             found: &[],
             returning: None,
         };
-        BulkWrite::insert(database, catalog, &rows, &mut ParameterTypes::default())
+        BulkWrite::insert(database, catalog, &rows, &mut ParameterTypes::default()).map_err(Stop::into_error)
     }
 
     /// Inserts rows, as an `INSERT` says.
+    ///
+    /// # Errors
+    /// As [`lower_insert_rows`].
     pub fn insert(
         database: &Database,
         catalog: &Catalog,
         rows: &RowsOf<'_>,
         parameters: &mut ParameterTypes,
-    ) -> Result<BulkWrite> {
+    ) -> Bind<BulkWrite> {
         let source = Arc::new(Source::new("INSERT", "statement"));
         let lowered = lower_insert_rows(rows, &source, catalog, parameters)?;
         let counted: Vec<ObjectName> =
             counted(rows.table, rows.columns).into_iter().map(|(_, sequence)| sequence).collect();
         let numbers = counted.iter().map(|_| &SqlType::BigInt);
         let types: Vec<SqlType> = rows.types.iter().chain(numbers).chain(rows.found).cloned().collect();
-        BulkWrite::of(database, lowered, counted, &types)
+        Ok(BulkWrite::of(database, lowered, counted, &types)?)
     }
 
     /// A program that takes a list of rows.

@@ -146,6 +146,15 @@ impl Table {
         no_column(&self.name, name)
     }
 
+    /// Drops references, and the hidden indexes that none of the others needs.
+    pub fn keep_references(&mut self, is_kept: impl FnMut(&ForeignKey) -> bool) {
+        self.foreign_keys.retain(is_kept);
+        let references = &self.foreign_keys;
+        let is_needed =
+            |key: &Key| references.iter().any(|foreign| key.columns.starts_with(&foreign.columns));
+        self.indexes.retain(|key| !key.is_hidden || is_needed(key));
+    }
+
     /// Whether it has a constraint of this name.
     pub fn has_constraint(&self, name: &str) -> bool {
         let keys = self.keys().filter(|key| key.is_constraint);
@@ -284,6 +293,10 @@ pub struct Key {
     /// What else was said of the index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layout: Option<Box<IndexLayout>>,
+    /// Whether nobody has asked for it: changes of the other side of a reference look for rows along it. No catalog
+    /// shows it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_hidden: bool,
 }
 
 /// What was said of an index that changes no answer: it is shown, and no more.
@@ -337,7 +350,16 @@ pub struct WrittenKey {
 impl Key {
     /// A key of columns.
     pub fn of(oid: Oid, name: String, columns: Vec<String>, is_constraint: bool) -> Key {
-        Key { oid, name, columns, is_constraint, deferral: Deferral::Never, written: None, layout: None }
+        Key {
+            oid,
+            name,
+            columns,
+            is_constraint,
+            deferral: Deferral::Never,
+            written: None,
+            layout: None,
+            is_hidden: false,
+        }
     }
 
     /// What stands behind a key in the index's definition.

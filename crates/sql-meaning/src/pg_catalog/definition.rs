@@ -144,12 +144,8 @@ pub fn default_oid(table: &Table, column: usize) -> u32 {
 pub fn indexes(table: &Table) -> impl Iterator<Item = (&Key, bool, bool)> {
     let primary = table.primary_key.iter().map(|key| (key, true, true));
     let unique = table.unique.iter().map(|key| (key, false, true));
-    // What a `REFERENCES` constraint is checked along is no index that anyone made.
-    let is_own =
-        |key: &&Key| !table.foreign_keys.iter().any(|foreign| key.name == format!("{}_idx", foreign.name));
-    primary
-        .chain(unique)
-        .chain(table.indexes.iter().filter(is_own).map(|key| (key, false, key.deferral != Deferral::Never)))
+    let shown = table.indexes.iter().filter(|key| !key.is_hidden);
+    primary.chain(unique).chain(shown.map(|key| (key, false, key.deferral != Deferral::Never)))
 }
 
 /// An index as `pg_get_indexdef` shows it.

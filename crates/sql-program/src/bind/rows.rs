@@ -9,7 +9,7 @@ use super::insert::{Target, Touched};
 use super::key_change::Moving;
 use super::row_body::Gathered;
 use super::scope::{Relation, Row, key_types};
-use super::stop::{Bind, Stop};
+use super::stop::Bind;
 use super::tree;
 use super::write::Afterwards;
 use crate::lowered::{Argument, Fate, Lowered};
@@ -23,7 +23,7 @@ use fabius_sql_meaning::parameter_types::ParameterTypes;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_meaning::type_rules::without_modifiers;
 use fabius_sql_syntax::part;
-use fabius_value::{DataType, Result};
+use fabius_value::DataType;
 use sqlparser::ast;
 use std::sync::Arc;
 
@@ -55,13 +55,13 @@ pub const FOUND: &str = " found";
 /// `RETURNING` and `ON CONFLICT` may have the statement's parameters, which are the program's other arguments.
 ///
 /// # Errors
-/// What is wrong with `RETURNING` or `ON CONFLICT`, or values that the columns do not take.
+/// What is wrong with `RETURNING` or `ON CONFLICT`, or values that the columns do not take; or what no program can do.
 pub fn lower_insert_rows(
     rows: &RowsOf<'_>,
     source: &Arc<Source>,
     catalog: &Catalog,
     types: &mut ParameterTypes,
-) -> Result<Lowered> {
+) -> Bind<Lowered> {
     let mut with_nulls = types.clone();
     with_nulls.allow_nulls();
     let binder = Binder::new(catalog, &source.text, &mut with_nulls);
@@ -78,7 +78,7 @@ pub fn lower_insert_rows(
         return Ok(lowered);
     }
     let binder = Binder::new(catalog, &source.text, types);
-    binder.insert_rows(rows, source).map_err(Stop::into_error)
+    binder.insert_rows(rows, source)
 }
 
 /// Updates rows: the argument's rows have the primary key's values (or the hidden row number), then a value for each
@@ -86,20 +86,20 @@ pub fn lower_insert_rows(
 ///
 /// # Errors
 /// As [`lower_insert_rows`].
-pub fn lower_update_rows(rows: &RowsOf<'_>, source: &Arc<Source>, catalog: &Catalog) -> Result<Lowered> {
+pub fn lower_update_rows(rows: &RowsOf<'_>, source: &Arc<Source>, catalog: &Catalog) -> Bind<Lowered> {
     let mut types = ParameterTypes::default();
     let binder = Binder::new(catalog, &source.text, &mut types);
-    binder.update_rows_given(rows, source).map_err(Stop::into_error)
+    binder.update_rows_given(rows, source)
 }
 
 /// Deletes rows: the argument's rows have the primary key's values (or the hidden row number).
 ///
 /// # Errors
 /// As [`lower_insert_rows`].
-pub fn lower_delete_rows(rows: &RowsOf<'_>, source: &Arc<Source>, catalog: &Catalog) -> Result<Lowered> {
+pub fn lower_delete_rows(rows: &RowsOf<'_>, source: &Arc<Source>, catalog: &Catalog) -> Bind<Lowered> {
     let mut types = ParameterTypes::default();
     let binder = Binder::new(catalog, &source.text, &mut types);
-    binder.delete_rows_given(rows, source).map_err(Stop::into_error)
+    binder.delete_rows_given(rows, source)
 }
 
 /// The columns besides `columns` that take a sequence's next value for each row, with the sequences; at the end, with

@@ -4,7 +4,7 @@ use super::explain_options::Wanted;
 use super::plan::{Body, Explanation, Lowering, Plan, Program};
 use super::skip_locked::{has_skips, waiting};
 use super::with_writes::{has_writes, returning_apart};
-use super::write_query::{WriteQuery, is_beyond};
+use super::write_query::WriteQuery;
 use crate::lock::{LockKey, LockMode};
 use fabius::Database;
 use fabius_program::syntax::Source;
@@ -13,7 +13,7 @@ use fabius_sql_meaning::parameter_types;
 use fabius_sql_meaning::parameter_types::ParameterTypes;
 use fabius_sql_meaning::session_facts::SessionFacts;
 use fabius_sql_meaning::sql_type::SqlType;
-use fabius_sql_program::bind::wording;
+use fabius_sql_program::bind::{Bind, Stop, wording};
 use fabius_sql_program::lowered::{Lowered, Shape};
 use fabius_sql_program::plpgsql;
 use fabius_sql_query as query;
@@ -165,27 +165,29 @@ impl Plan {
                 body: Body::Program(Arc::new(*program)),
             }));
         }
-        let error = match Plan::of_query(database, catalog, statement, given, session) {
+        let stop = match Plan::of_query(database, catalog, statement, given, session) {
             Ok(plan) => return Ok(plan),
-            Err(error) => too_large.unwrap_or(error),
+            Err(stop) => stop,
         };
-        if is_beyond(&error)
+        if let Stop::Beyond(_) = stop
             && let Some((apart, tag)) = returning_apart(statement)?
+            && let Ok(plan) =
+                Plan::of_with_writes(database, catalog, (&apart, text, Some(tag)), given, session)
         {
-            let plan = Plan::of_with_writes(database, catalog, (&apart, text, Some(tag)), given, session);
-            return plan.map_err(|_| error);
+            return Ok(plan);
         }
-        Err(error)
+        Err(too_large.unwrap_or_else(|| stop.into_error()))
     }
 
-    /// Finds how a statement runs that no program can express.
+    /// Finds how a statement runs that no program can express: a query finds rows, and if it writes them, a program
+    /// does that, which may be beyond it because of what the statement returns.
     fn of_query(
         database: &Database,
         catalog: &Arc<Catalog>,
         statement: &ast::Statement,
         given: &[SqlType],
         session: &Arc<dyn SessionFacts>,
-    ) -> Result<Arc<Plan>> {
+    ) -> Bind<Arc<Plan>> {
         let mut types = ParameterTypes::new(given);
         types.has_own_clock = !session.text_style().is_usual();
         match statement {
@@ -212,14 +214,16 @@ impl Plan {
                 Ok(Plan::of_write(catalog, write, types))
             }
             ast::Statement::Merge(_) => Err(Error::new(SqlState::NOT_SUPPORTED, "MERGE is not supported")
-                .with_hint("INSERT ... ON CONFLICT DO UPDATE and UPDATE ... FROM do most of what it does")),
+                .with_hint("INSERT ... ON CONFLICT DO UPDATE and UPDATE ... FROM do most of what it does")
+                .into()),
             other => {
                 let words: Vec<String> =
                     other.to_string().split_whitespace().take(1).map(str::to_string).collect();
                 Err(Error::new(
                     SqlState::NOT_SUPPORTED,
                     format!("this form of {} is not supported", words.join(" ")),
-                ))
+                )
+                .into())
             }
         }
     }

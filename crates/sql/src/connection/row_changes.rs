@@ -11,13 +11,13 @@ use fabius_sql_meaning::column_name;
 use fabius_sql_meaning::parameter_types::ParameterTypes;
 use fabius_sql_meaning::session_facts::SessionFacts;
 use fabius_sql_program::bind;
-use fabius_sql_program::bind::{RowsOf, lower_delete_rows, lower_update_rows};
+use fabius_sql_program::bind::{Bind, RowsOf, Stop, lower_delete_rows, lower_update_rows};
 use fabius_sql_program::bulk_write::BulkWrite;
 use fabius_sql_query as query;
 use fabius_sql_syntax::part;
 use fabius_sql_syntax::privilege::Privilege;
 use fabius_sql_syntax::tokens::Tokens;
-use fabius_value::{Error, Result};
+use fabius_value::Result;
 use sqlparser::ast::{self, VisitMut, VisitorMut};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -73,7 +73,7 @@ fn returned(
     target: &Target,
     others: &[ast::TableWithJoins],
     assigned: &HashMap<String, ast::Expr>,
-) -> Result<Vec<ast::SelectItem>> {
+) -> Bind<Vec<ast::SelectItem>> {
     let own = |name: &str| match assigned.get(name) {
         Some(value) => part::named(value.clone(), name),
         None => ast::SelectItem::UnnamedExpr(target.column(name)),
@@ -144,10 +144,10 @@ fn as_written(
     expression: &ast::Expr,
     target: &Target,
     assigned: &HashMap<String, ast::Expr>,
-) -> Result<ast::Expr> {
+) -> Bind<ast::Expr> {
     let mut expression = expression.clone();
     match expression.visit(&mut AsWritten { target, assigned, depth: 0 }) {
-        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Break(stop) => Err(stop),
         ControlFlow::Continue(()) => Ok(expression),
     }
 }
@@ -183,26 +183,26 @@ impl AsWritten<'_> {
 }
 
 impl VisitorMut for AsWritten<'_> {
-    type Break = Error;
+    type Break = Stop;
 
-    fn pre_visit_query(&mut self, _: &mut ast::Query) -> ControlFlow<Error> {
+    fn pre_visit_query(&mut self, _: &mut ast::Query) -> ControlFlow<Stop> {
         self.depth += 1;
         ControlFlow::Continue(())
     }
 
-    fn post_visit_query(&mut self, _: &mut ast::Query) -> ControlFlow<Error> {
+    fn post_visit_query(&mut self, _: &mut ast::Query) -> ControlFlow<Stop> {
         self.depth -= 1;
         ControlFlow::Continue(())
     }
 
-    fn post_visit_expr(&mut self, expression: &mut ast::Expr) -> ControlFlow<Error> {
+    fn post_visit_expr(&mut self, expression: &mut ast::Expr) -> ControlFlow<Stop> {
         let Some(value) = self.column(expression).and_then(|name| self.assigned.get(&name)) else {
             return ControlFlow::Continue(());
         };
         // There the name may be that of another relation's column.
         if self.depth > 0 {
             let what = format!("a subquery in RETURNING that names the changed column {expression}");
-            return ControlFlow::Break(not_supported(&what));
+            return ControlFlow::Break(Stop::Beyond(what));
         }
         *expression = value.clone();
         ControlFlow::Continue(())
@@ -221,7 +221,7 @@ impl WriteQuery {
         update: &ast::Update,
         types: &mut ParameterTypes,
         session: &Arc<dyn SessionFacts>,
-    ) -> Result<WriteQuery> {
+    ) -> Bind<WriteQuery> {
         let target = target(catalog, &update.table, &analysis::needs_of_update(update))?;
         let table = &target.table;
         let mut values = target.key.clone();
@@ -257,7 +257,7 @@ impl WriteQuery {
                 let value = as_written(&of_own_columns(text, &target)?, &target, &assignments_by_name)?;
                 Ok((name.clone(), part::cast(value, &sql_type.written())?))
             })
-            .collect::<Result<_>>()?;
+            .collect::<Bind<_>>()?;
         assignments_by_name.extend(generated);
         let others = match &update.from {
             None => &[][..],
@@ -303,9 +303,11 @@ impl WriteQuery {
         delete: &ast::Delete,
         types: &mut ParameterTypes,
         session: &Arc<dyn SessionFacts>,
-    ) -> Result<WriteQuery> {
+    ) -> Bind<WriteQuery> {
         let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) = &delete.from;
-        let [changed] = from.as_slice() else { return Err(not_supported("DELETE from several tables")) };
+        let [changed] = from.as_slice() else {
+            return Err(not_supported("DELETE from several tables").into());
+        };
         let target = target(catalog, changed, &analysis::needs_of_delete(delete))?;
         let others = delete.using.as_deref().unwrap_or_default();
         let mut items: Vec<_> = target.key.iter().cloned().map(ast::SelectItem::UnnamedExpr).collect();

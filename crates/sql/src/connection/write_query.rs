@@ -12,7 +12,7 @@ use fabius_sql_meaning::parameter_types::ParameterTypes;
 use fabius_sql_meaning::session_facts::SessionFacts;
 use fabius_sql_meaning::text_format::{Fit, TextStyle};
 use fabius_sql_program::bind;
-use fabius_sql_program::bind::RowsOf;
+use fabius_sql_program::bind::{Bind, RowsOf, Stop};
 use fabius_sql_program::bulk_write::BulkWrite;
 use fabius_sql_program::lowered::Shape;
 use fabius_sql_query::{self as query, QueryPlan};
@@ -67,7 +67,7 @@ impl WriteQuery {
     /// Plans a statement that writes, perhaps with common table expressions.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// What is wrong with it, or what no program can do of it.
     pub fn with(
         database: &Database,
         catalog: &Arc<Catalog>,
@@ -75,7 +75,7 @@ impl WriteQuery {
         write: &ast::Statement,
         types: &mut ParameterTypes,
         session: &Arc<dyn SessionFacts>,
-    ) -> Result<WriteQuery> {
+    ) -> Bind<WriteQuery> {
         let planned = match write {
             ast::Statement::Insert(insert) => {
                 let mut insert = insert.clone();
@@ -93,7 +93,9 @@ impl WriteQuery {
             ast::Statement::Delete(delete) => {
                 WriteQuery::delete(database, catalog, with, delete, types, session)
             }
-            _ => Err(Error::new(SqlState::NOT_SUPPORTED, "this statement behind WITH is not supported")),
+            _ => {
+                Err(Error::new(SqlState::NOT_SUPPORTED, "this statement behind WITH is not supported").into())
+            }
         };
         if planned.is_err() && with.is_some() {
             // What is wrong with what stands before is said first.
@@ -105,19 +107,20 @@ impl WriteQuery {
     /// Plans an `INSERT`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// As above.
     pub fn new(
         database: &Database,
         catalog: &Arc<Catalog>,
         insert: &ast::Insert,
         types: &mut ParameterTypes,
         session: &Arc<dyn SessionFacts>,
-    ) -> Result<WriteQuery> {
+    ) -> Bind<WriteQuery> {
         let ast::TableObject::TableName(name) = &insert.table else {
             return Err(Error::new(
                 SqlState::NOT_SUPPORTED,
                 "INSERT into other than a table is not supported",
-            ));
+            )
+            .into());
         };
         let mut table = catalog.table(name)?.clone();
         for privilege in analysis::needs_of_insert(insert) {
@@ -128,11 +131,12 @@ impl WriteQuery {
             Arc::make_mut(&mut table).columns.iter_mut().for_each(|column| column.identity = None);
         }
         let table = &table;
-        let Some(source) = &insert.source else {
-            return Err(Error::new(SqlState::NOT_SUPPORTED, "this form of INSERT is not supported"));
-        };
         let mut targets = InsertTargets::of(table, &insert.columns).map_err(|(error, _)| error)?;
-        let mut source = source.clone();
+        let mut source = match &insert.source {
+            Some(source) => source.clone(),
+            // `DEFAULT VALUES`: a row without columns.
+            None => Box::new(part::select(None, Vec::new(), Vec::new(), None)?),
+        };
         bind::type_items(&mut source.body, &targets.places, table);
         let query = query::plan(&source, catalog, types, session)?;
         targets.take(query.columns.len())?;
@@ -150,9 +154,9 @@ impl WriteQuery {
         };
         let written = BulkWrite::insert(database, catalog, &rows, types);
         let (write, met) = match (written, &insert.on) {
-            (Err(error), Some(ast::OnInsert::OnConflict(conflict))) if is_beyond(&error) => {
+            (Err(Stop::Beyond(what)), Some(ast::OnInsert::OnConflict(conflict))) => {
                 let Some((met, on)) = MetRows::plan(catalog, conflict, &rows, types, session)? else {
-                    return Err(error);
+                    return Err(Stop::Beyond(what));
                 };
                 let rows = RowsOf { conflict: Some(&on), found: &met.types, ..rows };
                 (BulkWrite::insert(database, catalog, &rows, types)?, Some(met))
@@ -203,9 +207,4 @@ impl WriteQuery {
             _ => None,
         }
     }
-}
-
-/// Whether a program cannot do what is right.
-pub(super) fn is_beyond(error: &Error) -> bool {
-    [SqlState::NOT_SUPPORTED, SqlState::UNDEFINED_FUNCTION].contains(&error.state())
 }

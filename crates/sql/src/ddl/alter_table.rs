@@ -276,7 +276,7 @@ impl Connection {
         }
         super::index::forget_unique(table, |key| key.has(name));
         table.indexes.retain(|key| !key.has(name));
-        table.foreign_keys.retain(|key| !key.columns.iter().any(|column| column == name));
+        table.keep_references(|key| !key.columns.iter().any(|column| column == name));
         table.checks.retain(|check| !mentions(&check.condition, name));
         if let Some(sequence) = column.sequence.and_then(|name| catalog.sequences.get(&name).cloned())
             && sequence.owner.is_some()
@@ -436,13 +436,12 @@ impl Connection {
         let dropped = table.keys().find(|key| key.is_constraint && key.name == name).cloned();
         if let Some(key) = &dropped {
             let catalog = self.catalog();
-            let uses = |child: &Table| {
-                child.foreign_keys.iter().any(|foreign| {
-                    foreign.parent == table.name
-                        && foreign.parent_columns.iter().all(|column| key.columns.contains(column))
-                })
+            let parent = table.name.clone();
+            let relies_on = |foreign: &ForeignKey| {
+                foreign.parent == parent
+                    && foreign.parent_columns.iter().all(|column| key.columns.contains(column))
             };
-            for child in catalog.tables.values().filter(|child| uses(child)) {
+            for child in catalog.tables.values().filter(|child| child.foreign_keys.iter().any(relies_on)) {
                 if !cascade {
                     let detail = format!("a constraint on table {} depends on index {name}", child.name.name);
                     return Err(depended_on(
@@ -450,11 +449,11 @@ impl Connection {
                         detail,
                     ));
                 }
-                let mut child = (**child).clone();
-                child.foreign_keys.retain(|foreign| foreign.parent != table.name);
                 if child.oid == table.oid {
-                    table.foreign_keys = child.foreign_keys;
+                    table.keep_references(|foreign| !relies_on(foreign));
                 } else {
+                    let mut child = (**child).clone();
+                    child.foreign_keys.retain(|foreign| !relies_on(foreign));
                     self.put_table(child);
                 }
             }
@@ -468,7 +467,7 @@ impl Connection {
             keys.retain(|key| !(key.is_constraint && key.name == name));
         }
         table.checks.retain(|check| check.domain.is_some() || check.name != name);
-        table.foreign_keys.retain(|key| key.name != name);
+        table.keep_references(|key| key.name != name);
         if count(table) < before {
             return Ok(());
         }

@@ -506,10 +506,10 @@ impl Connection {
         refuse_taken(table, &name)?;
         // Changes of the other side look for rows here by these columns.
         if !table.keys().any(|key| key.columns.starts_with(&columns)) {
-            let index = format!("{name}_idx");
-            let name = self.key_name(table, None, &index)?;
+            let name = self.key_name(table, None, &format!("{name}_idx"))?;
             let oid = self.database().new_oid();
-            table.indexes.push(Key::of(oid, name, columns.clone(), false));
+            let key = Key::of(oid, name, columns.clone(), false);
+            table.indexes.push(Key { is_hidden: true, ..key });
         }
         table.foreign_keys.push(ForeignKey {
             name,
