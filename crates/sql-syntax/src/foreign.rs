@@ -79,6 +79,7 @@ impl Visitor for Judge {
             ast::Statement::Insert(insert) => judge_insert(insert),
             ast::Statement::Update(update) => judge_update(update),
             ast::Statement::Delete(delete) => judge_delete(delete),
+            ast::Statement::Merge(merge) => judge_merge(merge),
             ast::Statement::CreateTable(create) => judge_table(create),
             ast::Statement::CreateIndex(create) => judge_index(create),
             ast::Statement::CreateView(create) => judge_view(create),
@@ -390,6 +391,39 @@ fn judge_update(update: &ast::Update) -> Judged {
         Some(ast::UpdateTableFromKind::AfterSet(from)) => from.iter().try_for_each(judge_joins)?,
     }
     judge_items(returning.as_deref().unwrap_or_default())
+}
+
+fn judge_merge(merge: &ast::Merge) -> Judged {
+    let ast::Merge { merge_token: _, optimizer_hints: _, into, table: _, source: _, on: _, clauses, output } =
+        merge;
+    none(
+        "MERGE",
+        &[
+            (!*into, "table without INTO before it"),
+            (clauses.is_empty(), "ON without WHEN behind it"),
+            (output.is_some(), "RETURNING"),
+        ],
+    )?;
+    for clause in clauses {
+        let ast::MergeClause { when_token: _, clause_kind, predicate: _, action } = clause;
+        let (of_source, of_target) = (
+            *clause_kind == ast::MergeClauseKind::NotMatchedBySource,
+            *clause_kind == ast::MergeClauseKind::NotMatchedByTarget,
+        );
+        none("MERGE", &[(of_source, "BY SOURCE"), (of_target, "BY TARGET")])?;
+        match action {
+            ast::MergeAction::Insert(insert) => {
+                let is_row = matches!(insert.kind, ast::MergeInsertKind::Row);
+                none("MERGE", &[(insert.insert_predicate.is_some(), "WHERE"), (is_row, "ROW")])?;
+            }
+            ast::MergeAction::Update(update) => {
+                let has_where = update.update_predicate.is_some() || update.delete_predicate.is_some();
+                none("MERGE", &[(has_where, "WHERE")])?;
+            }
+            ast::MergeAction::Delete { delete_token: _ } => {}
+        }
+    }
+    ControlFlow::Continue(())
 }
 
 fn judge_delete(delete: &ast::Delete) -> Judged {

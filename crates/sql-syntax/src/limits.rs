@@ -118,6 +118,13 @@ impl Visitor for Lists {
                 returned(&update.returning)
             }
             ast::Statement::Delete(delete) => returned(&delete.returning),
+            ast::Statement::Merge(merge) => {
+                merge.clauses.iter().try_for_each(|clause| match &clause.action {
+                    ast::MergeAction::Update(update) => targets(update.assignments.len()),
+                    ast::MergeAction::Insert(insert) => targets(insert.columns.len()),
+                    ast::MergeAction::Delete { .. } => ControlFlow::Continue(()),
+                })
+            }
             ast::Statement::CreateTable(create) => {
                 within(create.columns.len(), COLUMNS, || {
                     too_many(b"54011", format!("tables can have at most {COLUMNS} columns"))

@@ -21,6 +21,9 @@
 //! | `ON CONFLICT (lower(a)) WHERE b` | `ON CONFLICT ("fabius target (lower(a)) WHERE b")`: see [`TARGET`] |
 //! | `IDENTITY (START 5 INCREMENT 2)` | `IDENTITY (INCREMENT 2 START 5)`: an order that is fixed |
 //! | `INSERT INTO t (a) OVERRIDING SYSTEM VALUE` | `INSERT OVERWRITE INTO TABLE t (a)`: words that no system has together |
+//! | `WHEN MATCHED THEN DO NOTHING` | `... THEN UPDATE SET "fabius nothing" = NULL`: see [`NOTHING`] |
+//! | `WHEN NOT MATCHED THEN DO NOTHING` | `... THEN INSERT ("fabius nothing") VALUES (NULL)` |
+//! | `THEN INSERT DEFAULT VALUES` | `THEN INSERT VALUES (DEFAULT)`: columns that are left out have their defaults |
 //! | `CREATE TABLE t (a, b) AS query` | `CREATE TABLE t AS SELECT * FROM (query) AS query (a, b)` |
 //! | `CREATE TABLE t AS query WITH NO DATA` | `CREATE TABLE t AS SELECT * FROM (query) AS query LIMIT 0` |
 
@@ -96,6 +99,20 @@ pub(super) fn usual(tokens: &mut Vec<TokenWithSpan>) -> Result<(), Adjacent> {
                 overriding(tokens, at);
                 continue;
             }
+            Some("THEN") if words(tokens, at + 1, &["DO", "NOTHING"]) => {
+                let matched = (1..at).rev().find(|at| words(tokens, *at, &["MATCHED"]));
+                let is_new = matched.is_some_and(|matched| words(tokens, matched - 1, &["NOT"]));
+                let means = match is_new {
+                    true => format!("INSERT (\"{NOTHING}\") VALUES (NULL)"),
+                    false => format!("UPDATE SET \"{NOTHING}\" = NULL"),
+                };
+                remove(tokens, at + 1, 2);
+                put(tokens, at + 1, read(&means));
+            }
+            Some("THEN") if words(tokens, at + 1, &["INSERT", "DEFAULT", "VALUES"]) => {
+                remove(tokens, at + 2, 2);
+                put(tokens, at + 2, read("VALUES (DEFAULT)"));
+            }
             Some("CREATE") if at == 0 => table_of_query(tokens),
             _ => {}
         }
@@ -104,6 +121,9 @@ pub(super) fn usual(tokens: &mut Vec<TokenWithSpan>) -> Result<(), Adjacent> {
     nested_joins(tokens);
     Ok(())
 }
+
+/// The column that stands for `DO NOTHING` of `MERGE`.
+pub const NOTHING: &str = "fabius nothing";
 
 /// How the one name begins that stands for a target of `ON CONFLICT` that is not made of columns alone; what was
 /// written follows.
@@ -619,5 +639,17 @@ mod tests {
             "CREATE TEMP TABLE t AS SELECT * FROM ( SELECT 1 ) AS query LIMIT 0"
         );
         assert_eq!(respelled("CREATE TABLE t (a int)"), "CREATE TABLE t ( a int )");
+        assert_eq!(
+            respelled("WHEN MATCHED AND a THEN DO NOTHING WHEN NOT MATCHED THEN INSERT DEFAULT VALUES"),
+            format!(
+                "WHEN MATCHED AND a THEN UPDATE SET \"{NOTHING}\" = NULL WHEN NOT MATCHED THEN INSERT VALUES ( DEFAULT )"
+            )
+        );
+        assert_eq!(
+            respelled("WHEN NOT MATCHED AND CASE WHEN a THEN b END THEN DO NOTHING"),
+            format!(
+                "WHEN NOT MATCHED AND CASE WHEN a THEN b END THEN INSERT ( \"{NOTHING}\" ) VALUES ( NULL )"
+            )
+        );
     }
 }

@@ -48,6 +48,15 @@ fn double(ident: &mut ast::Ident) {
     }
 }
 
+fn double_assigned(assignments: &mut [ast::Assignment]) {
+    for assignment in assignments {
+        match &mut assignment.target {
+            ast::AssignmentTarget::ColumnName(name) => double_name(name),
+            ast::AssignmentTarget::Tuple(names) => names.iter_mut().for_each(double_name),
+        }
+    }
+}
+
 fn double_name(name: &mut ast::ObjectName) {
     for part in &mut name.0 {
         if let ast::ObjectNamePart::Identifier(ident) = part {
@@ -130,13 +139,17 @@ impl VisitorMut for Doubling {
                 insert.returning.iter_mut().flatten().for_each(double_item);
                 insert.table_alias.iter_mut().for_each(|alias| double(&mut alias.alias));
             }
-            ast::Statement::Update(update) => {
-                for assignment in &mut update.assignments {
-                    match &mut assignment.target {
-                        ast::AssignmentTarget::ColumnName(name) => double_name(name),
-                        ast::AssignmentTarget::Tuple(names) => names.iter_mut().for_each(double_name),
+            ast::Statement::Merge(merge) => {
+                for clause in &mut merge.clauses {
+                    match &mut clause.action {
+                        ast::MergeAction::Insert(insert) => insert.columns.iter_mut().for_each(double_name),
+                        ast::MergeAction::Update(update) => double_assigned(&mut update.assignments),
+                        ast::MergeAction::Delete { .. } => {}
                     }
                 }
+            }
+            ast::Statement::Update(update) => {
+                double_assigned(&mut update.assignments);
                 update.returning.iter_mut().flatten().for_each(double_item);
             }
             ast::Statement::Delete(delete) => {

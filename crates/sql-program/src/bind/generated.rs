@@ -69,6 +69,18 @@ pub fn refuse_given<'c>(mut columns: impl Iterator<Item = &'c Column>) -> Result
     columns.find(|column| column.is_always_generated()).map_or(Ok(()), |column| Err(given_always(column)))
 }
 
+/// Refuses a value for a column that takes none.
+///
+/// # Errors
+/// `428C9`
+pub fn refuse_updated(column: &Column) -> Result<()> {
+    if !column.is_always_generated() {
+        return Ok(());
+    }
+    let message = format!("column \"{}\" can only be updated to DEFAULT", column.name);
+    Err(wrong(b"428C9", message).with_detail(always_generated(column)))
+}
+
 fn given_always(column: &Column) -> Error {
     let message = format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name);
     let error = wrong(b"428C9", message).with_detail(always_generated(column));

@@ -87,7 +87,7 @@ pub use bound::Bound;
 pub use catch::{Catches, Catching};
 pub use conflict::{arbiter, is_own_key};
 pub use constant::{Recipe, arguments};
-pub use generated::refuse_given;
+pub use generated::{refuse_given, refuse_updated};
 pub use held::some_value;
 pub use inputs::Inputs;
 pub(crate) use list::List;

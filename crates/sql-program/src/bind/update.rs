@@ -4,11 +4,11 @@ use super::binder::Binder;
 use super::bound::Bound;
 use super::condition::has_subquery;
 use super::from::Joined;
-use super::generated::always_generated;
+use super::generated::refuse_updated;
 use super::key_change::Moving;
 use super::row_body::RowBody;
 use super::scope::{Relation, Row};
-use super::stop::{Bind, Place, beyond, wrong};
+use super::stop::{Bind, Place, beyond};
 use super::tree;
 use super::write::Afterwards;
 use fabius_program::syntax::tree::Expression;
@@ -106,9 +106,9 @@ impl<'a> Binder<'a> {
         targets: &mut Vec<(usize, Expr, Place)>,
     ) -> Bind<()> {
         let definition = &table.columns[column];
-        if definition.is_always_generated() && !Binder::is_default(&value) {
-            let message = format!("column \"{}\" can only be updated to DEFAULT", definition.name);
-            let error = wrong(b"428C9", message).with_detail(always_generated(definition));
+        if !Binder::is_default(&value)
+            && let Err(error) = refuse_updated(definition)
+        {
             return Err(self.error(error, place));
         }
         targets.push((column, value, place));

@@ -79,7 +79,7 @@ impl Connection {
         }
         let plan = Box::pin(self.plan(&command, (text, form.as_ref()), types)).await?;
         // Queries know the session that they were planned for.
-        let knows_session = matches!(plan.body, Body::Query(_) | Body::WriteQuery(_));
+        let knows_session = matches!(plan.body, Body::Query(_) | Body::WriteQuery(_) | Body::Merge(_));
         let is_shared = is_usual && Connection::is_of_rows(&command) && !knows_session;
         let prepared = Arc::new(Prepared::new(text, command, types, plan.into()));
         if is_shared {

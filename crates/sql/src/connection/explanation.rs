@@ -270,6 +270,13 @@ impl Connection {
                 root.parts.push(of_operators(&write.query.explain(parameters, &self.session.memory).await?));
                 (root, Texts::new())
             }
+            Body::Merge(merge) => {
+                let mut root = Step::new(format!("Merge on {}", merge.table.name));
+                root.facts
+                    .push(("Phase", "the rows are found first, then written in one transaction".into()));
+                root.parts.push(of_operators(&merge.query.explain(parameters, &self.session.memory).await?));
+                (root, Texts::new())
+            }
             Body::WithWrites(all) => {
                 let mut root = Step::new("Parts one after the other, in one transaction");
                 let mut text = Texts::new();

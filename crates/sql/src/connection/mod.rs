@@ -15,6 +15,7 @@
 //! | `bulk`, `write_query` | many rows written at once; writes of what queries give |
 //! | `row_lock`, `clock` | statements that lock rows; the time |
 //! | `row_changes` | `UPDATE` and `DELETE` of rows that a query finds |
+//! | `merge` | `MERGE` |
 //! | `with_writes` | `WITH` whose parts write |
 //! | `assigned` | what assignments give columns |
 //! | `held_rows` | rows that a session holds |
@@ -63,6 +64,7 @@ mod held_rows;
 mod identity;
 mod listed;
 mod login;
+mod merge;
 mod met_rows;
 mod notify;
 mod numbers;

@@ -1,6 +1,7 @@
 //! How a statement runs, under one version of the catalog.
 
 use super::explain_options::Wanted;
+use super::merge::Merge;
 use super::write_query::WriteQuery;
 use crate::lock::{LockKey, LockMode};
 use fabius::{Database, Statement};
@@ -53,6 +54,8 @@ pub(super) enum Body {
     Query(Arc<QueryPlan>),
     /// What a query gives is written.
     WriteQuery(Box<WriteQuery>),
+    /// What a query gives is merged with a table.
+    Merge(Box<Merge>),
     /// Common table expressions write first.
     WithWrites(Box<WithWrites>),
     /// Rows that are locked are passed over.
@@ -289,6 +292,7 @@ impl Plan {
             && match &self.body {
                 Body::Program(program) => program.lowered.tag != "DELETE",
                 Body::WriteQuery(write) => write.tag != "DELETE",
+                Body::Merge(merge) => merge.adds_rows(),
                 // Their parts are looked at when they run.
                 Body::WithWrites(_) | Body::SkipLocked(_) => false,
                 _ => true,
@@ -301,6 +305,7 @@ impl Plan {
             Body::Program(program) => program.lowered.reads.clone(),
             Body::Query(query) => query.reads.clone(),
             Body::WriteQuery(write) => write.found_in().cloned().collect(),
+            Body::Merge(merge) => merge.query.reads.clone(),
             Body::WithWrites(all) => all.reads.clone(),
             Body::SkipLocked(plan) => plan.direct.reads(),
             _ => Vec::new(),

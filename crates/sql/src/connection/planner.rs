@@ -1,6 +1,7 @@
 //! Finds how a statement runs: as a program, else as a query, in parts where it writes in parts.
 
 use super::explain_options::Wanted;
+use super::merge::Merge;
 use super::plan::{Body, Explanation, Lowering, Plan, Program};
 use super::skip_locked::{has_skips, waiting};
 use super::with_writes::{has_writes, returning_apart};
@@ -68,6 +69,21 @@ impl Plan {
             names,
             writes: true,
             body: Body::WriteQuery(Box::new(write)),
+        })
+    }
+
+    fn of_merge(catalog: &Catalog, merge: Merge, types: ParameterTypes) -> Arc<Plan> {
+        let names = merge.reads().chain(merge.writes()).cloned().collect();
+        let reads = merge.reads().map(|name| (name, LockMode::AccessShare));
+        let writes = merge.writes().map(|name| (name, LockMode::RowExclusive));
+        Arc::new(Plan {
+            version: catalog.version,
+            parameters: types.finish(),
+            columns: None,
+            tables: lock_keys(catalog, reads.chain(writes)),
+            names,
+            writes: true,
+            body: Body::Merge(Box::new(merge)),
         })
     }
 
@@ -193,6 +209,10 @@ impl Plan {
         match statement {
             ast::Statement::Query(select) if written(select).is_some() => {
                 let (with, write) = (select.with.as_ref(), written(select).unwrap_or(statement));
+                if let ast::Statement::Merge(merge) = write {
+                    let merge = Merge::plan(database, catalog, (with, merge), &mut types, session)?;
+                    return Ok(Plan::of_merge(catalog, merge, types));
+                }
                 let write = WriteQuery::with(database, catalog, with, write, &mut types, session)?;
                 Ok(Plan::of_write(catalog, write, types))
             }
@@ -213,9 +233,10 @@ impl Plan {
                 let write = WriteQuery::with(database, catalog, None, statement, &mut types, session)?;
                 Ok(Plan::of_write(catalog, write, types))
             }
-            ast::Statement::Merge(_) => Err(Error::new(SqlState::NOT_SUPPORTED, "MERGE is not supported")
-                .with_hint("INSERT ... ON CONFLICT DO UPDATE and UPDATE ... FROM do most of what it does")
-                .into()),
+            ast::Statement::Merge(merge) => {
+                let merge = Merge::plan(database, catalog, (None, merge), &mut types, session)?;
+                Ok(Plan::of_merge(catalog, merge, types))
+            }
             other => {
                 let words: Vec<String> =
                     other.to_string().split_whitespace().take(1).map(str::to_string).collect();
@@ -304,9 +325,10 @@ fn lock_keys<'n>(
 /// The `INSERT`, `UPDATE` or `DELETE` that stands behind a `WITH`.
 fn written(query: &ast::Query) -> Option<&ast::Statement> {
     match query.body.as_ref() {
-        ast::SetExpr::Insert(write) | ast::SetExpr::Update(write) | ast::SetExpr::Delete(write) => {
-            Some(write)
-        }
+        ast::SetExpr::Insert(write)
+        | ast::SetExpr::Update(write)
+        | ast::SetExpr::Delete(write)
+        | ast::SetExpr::Merge(write) => Some(write),
         _ => None,
     }
 }

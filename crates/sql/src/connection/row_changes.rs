@@ -24,13 +24,13 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// The table that is changed, what the statement calls it, and the columns that tell its rows apart.
-struct Target {
-    table: Arc<Table>,
+pub(super) struct Target {
+    pub(super) table: Arc<Table>,
     /// The table with its schema, so that no common table expression is taken for it.
-    relation: ast::TableWithJoins,
-    alias: Option<String>,
-    called: String,
-    key: Vec<ast::Expr>,
+    pub(super) relation: ast::TableWithJoins,
+    pub(super) alias: Option<String>,
+    pub(super) called: String,
+    pub(super) key: Vec<ast::Expr>,
 }
 
 impl Target {
@@ -39,7 +39,8 @@ impl Target {
     }
 }
 
-fn target(catalog: &Catalog, table: &ast::TableWithJoins, needs: &[Privilege]) -> Result<Target> {
+/// The table that a statement changes, if whoever asks may.
+pub(super) fn target(catalog: &Catalog, table: &ast::TableWithJoins, needs: &[Privilege]) -> Result<Target> {
     let ast::TableFactor::Table { name, alias, .. } = &table.relation else {
         return Err(not_supported("a change of other than a table"));
     };
@@ -127,7 +128,7 @@ fn of_own_columns(text: &str, target: &Target) -> Result<ast::Expr> {
 }
 
 /// What a relation is called by the rest of the statement.
-fn name_in_from(factor: &ast::TableFactor) -> Result<ast::Ident> {
+pub(super) fn name_in_from(factor: &ast::TableFactor) -> Result<ast::Ident> {
     let (name, alias) = match factor {
         ast::TableFactor::Table { name, alias, .. } => {
             (name.0.last().and_then(|part| part.as_ident()), alias)

@@ -109,8 +109,10 @@ impl Connection {
             }
             // Where a node does not lead it cannot keep the others from writing, and tries more often instead.
             let conflicts_max = if self.stands_elsewhere() { CONFLICTS_ELSEWHERE } else { CONFLICTS };
-            let is_found_by_query =
-                matches!(ready.plan.body, Body::WriteQuery(_) | Body::WithWrites(_) | Body::SkipLocked(_));
+            let is_found_by_query = matches!(
+                ready.plan.body,
+                Body::WriteQuery(_) | Body::Merge(_) | Body::WithWrites(_) | Body::SkipLocked(_)
+            );
             if !(is_alone
                 && is_found_by_query
                 && error.state() == SqlState::SERIALIZATION_FAILURE
@@ -287,6 +289,7 @@ impl Connection {
             let what = match &plan.body {
                 Body::Program(program) => program.lowered.tag,
                 Body::WriteQuery(write) => write.tag.trim_end_matches(" 0"),
+                Body::Merge(_) => "MERGE",
                 _ => "INSERT",
             };
             return Err(self.refuse_to_write(what));
@@ -319,6 +322,7 @@ impl Connection {
                 Ok(Response::Rows { columns: query.columns.clone(), rows, tag: "SELECT" })
             }
             Body::WriteQuery(write) => Box::pin(self.write_query(catalog, write, parameters)).await,
+            Body::Merge(merge) => Box::pin(self.merge(catalog, merge, parameters)).await,
             Body::WithWrites(all) => Box::pin(self.perform_with_writes(all, parameters)).await,
             Body::SkipLocked(skipping) => Box::pin(self.perform_skip_locked(catalog, skipping, given)).await,
             Body::Explanation(explanation) => Box::pin(self.explain(catalog, explanation, given)).await,

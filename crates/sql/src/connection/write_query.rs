@@ -10,6 +10,7 @@ use fabius_sql_meaning::conversion;
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::parameter_types::ParameterTypes;
 use fabius_sql_meaning::session_facts::SessionFacts;
+use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_meaning::text_format::{Fit, TextStyle};
 use fabius_sql_program::bind;
 use fabius_sql_program::bind::{Bind, RowsOf, Stop};
@@ -173,13 +174,7 @@ impl WriteQuery {
     /// # Errors
     /// What PostgreSQL says of a value that does not fit.
     pub(super) fn convert(&self, row: &mut [Value], style: &TextStyle) -> Result<()> {
-        let given = self.query.columns.iter().map(|column| &column.sql_type);
-        for ((value, from), to) in row.iter_mut().zip(given).skip(self.key).zip(&self.write.types) {
-            if from != to {
-                *value = conversion::convert(value, from, to, style, Fit::Store)?;
-            }
-        }
-        Ok(())
+        convert(&mut row[self.key..], &self.query.columns[self.key..], &self.write.types, style)
     }
 
     /// Tables that it reads.
@@ -207,4 +202,22 @@ impl WriteQuery {
             _ => None,
         }
     }
+}
+
+/// Converts values that a query has given to the types in which they are written.
+///
+/// # Errors
+/// What PostgreSQL says of a value that does not fit.
+pub(super) fn convert(
+    values: &mut [Value],
+    given: &[OutputColumn],
+    stored: &[SqlType],
+    style: &TextStyle,
+) -> Result<()> {
+    for ((value, from), to) in values.iter_mut().zip(given).zip(stored) {
+        if from.sql_type != *to {
+            *value = conversion::convert(value, &from.sql_type, to, style, Fit::Store)?;
+        }
+    }
+    Ok(())
 }
