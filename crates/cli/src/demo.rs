@@ -120,13 +120,20 @@ pub fn run(arguments: &Demo, interrupt: &Interrupt) -> Result<ExitCode> {
         out("\nInterrupted: the numbers are those of the calls that were made until then.\n");
     }
     // Cargo says so to what it runs.
-    let fabius = if std::env::var_os("CARGO").is_some() { "cargo run --release --" } else { "fabius" };
+    let fabius = match (std::env::var_os("CARGO"), cfg!(feature = "serve")) {
+        (None, _) => "fabius",
+        (Some(_), true) => "cargo run --release --",
+        // Built with SQL it would take ten minutes first.
+        (Some(_), false) => "cargo run --release --no-default-features --",
+    };
+    let serve = if fabius == "fabius" { "fabius serve" } else { "cargo run --release -- serve" };
     out(&format!(
         "\nWhere to go next:
   {fabius} bench run tpcc --engine lazy,2pl --seconds 5   TPC-C on both engines, with its consistency check
   {fabius} bench figure lazy-6 --quick                    the paper's figure on work that is never needed
   {fabius} explain crates/cli/programs/flash_sale.fab     what of each procedure is done now, and what later
   {fabius} bench list                                     everything that can be measured
+  {serve}                                                 a server for psql and every PostgreSQL driver
 "
     ));
     Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
