@@ -57,8 +57,8 @@ impl Database {
                 .with_hint("open one that is in a directory, and no node of a cluster"));
         };
         log.flush_now().map_err(|error| log_error(&error))?;
-        if seq.0 >= log.next_seq() || seq.0 == 0 {
-            let last = log.next_seq() - 1;
+        let last = log.durable_seq();
+        if seq.0 > last || seq.0 == 0 {
             return Err(Error::new(SqlState::NOT_IN_STATE, format!("the log has no entry {seq}"))
                 .with_detail(format!("its last is {last}")));
         }

@@ -205,7 +205,7 @@ impl<'a> Control<'a> for Splitting<'a> {
     }
 
     fn aborts(&mut self) -> Result<(), Stop> {
-        if self.met.is_empty() { Ok(()) } else { Err(self.stash()) }
+        if self.met.is_empty() { self.optimistic.aborts() } else { Err(self.stash()) }
     }
 
     #[inline]

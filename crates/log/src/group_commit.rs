@@ -29,7 +29,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{
-    AtomicBool, AtomicU8, AtomicU64,
+    AtomicBool, AtomicU8, AtomicU64, AtomicUsize,
     Ordering::{AcqRel, Acquire, Release},
 };
 use std::thread;
@@ -40,7 +40,7 @@ use parking_lot::MutexGuard;
 
 use crate::segment_writer::SegmentWriter;
 use crate::watermark::Watermark;
-use crate::worker_buffers::{Buffer, InOrder, WorkerBuffers};
+use crate::worker_buffers::{BUFFERS, Buffer, InOrder, WorkerBuffers};
 use crate::{Durability, Flusher, LogError, LogErrorKind, LogOptions};
 
 /// Bytes of one batch, at most. One that is longer than the buffer goes alone.
@@ -65,6 +65,8 @@ pub(crate) struct GroupCommit {
     room: Condvar,
     /// Locked for the whole of a group; never while holding `waits`.
     outlet: Mutex<Outlet>,
+    /// What was taken and waits behind a gap.
+    waiting_bytes: AtomicUsize,
     /// Of the oldest segment.
     first_seq: AtomicU64,
     pub(crate) watermark: Watermark,
@@ -124,6 +126,7 @@ impl GroupCommit {
             waits: Mutex::default(),
             work: Condvar::new(),
             room: Condvar::new(),
+            waiting_bytes: AtomicUsize::new(0),
             first_seq: AtomicU64::new(writer.first_seq()),
             outlet: Mutex::new(Outlet {
                 writer,
@@ -142,7 +145,7 @@ impl GroupCommit {
     /// Appends behind everything that was appended so far.
     pub(crate) fn append(&self, first_seq: u64, entry_count: u32, payload: &[u8]) -> Result<(), LogError> {
         let buffer = self.buffers.in_order();
-        self.make_room_in(buffer, payload.len())?;
+        self.make_room_in(buffer, payload.len(), self.options.buffer_bytes)?;
         let buffer = buffer.lock();
         assert_eq!(first_seq, buffer.next_seq(), "a batch must begin with the log's next sequence number");
         self.push(buffer, first_seq, entry_count, payload)
@@ -150,7 +153,7 @@ impl GroupCommit {
 
     /// Waits until a batch of so many bytes fits into the calling thread's buffer.
     pub(crate) fn make_room(&self, payload_bytes: usize) -> Result<(), LogError> {
-        self.make_room_in(self.buffers.own(), payload_bytes)
+        self.make_room_in(self.buffers.own(), payload_bytes, self.options.buffer_bytes / BUFFERS)
     }
 
     /// Appends at the place that the sequence number says, without waiting.
@@ -171,7 +174,8 @@ impl GroupCommit {
         }
         let gathered = buffer.push(first_seq, entry_count, payload);
         drop(buffer);
-        // Had the flusher looked into the buffer before, this thread would see that it lies down: it says so first.
+        // The flusher says that it lies down before it looks into the buffers. So it has seen this batch, or its state
+        // is seen here.
         if self.flusher.wants(gathered) {
             self.wake_flusher(&self.waits.lock());
         }
@@ -198,9 +202,19 @@ impl GroupCommit {
     }
 
     /// Waits until the flusher has taken a full buffer; without a flusher, takes it.
-    fn make_room_in(&self, buffer: &Mutex<Buffer>, payload_bytes: usize) -> Result<(), LogError> {
+    fn make_room_in(
+        &self,
+        buffer: &Mutex<Buffer>,
+        payload_bytes: usize,
+        bytes_max: usize,
+    ) -> Result<(), LogError> {
         Self::check_size(payload_bytes)?;
-        let has_room = || buffer.lock().has_room(payload_bytes, self.options.buffer_bytes);
+        let has_flusher = self.options.flusher == Flusher::Thread;
+        let has_room = || {
+            // Whoever closes the gap has been here before.
+            let is_behind = has_flusher && self.waiting_bytes.load(Acquire) > self.options.buffer_bytes;
+            !is_behind && buffer.lock().has_room(payload_bytes, bytes_max)
+        };
         self.check_open()?;
         while !has_room() {
             match self.options.flusher {
@@ -265,11 +279,13 @@ impl GroupCommit {
             return Err(failure.clone());
         }
         let Outlet { writer, in_order, group } = &mut *outlet;
-        self.waits.lock().hurry = false;
+        let hurry = std::mem::take(&mut self.waits.lock().hurry);
         let next_seq = in_order.take(&self.buffers, group);
+        self.waiting_bytes.store(in_order.waiting_bytes(), Release);
         {
             // Under the lock, so that no appender goes to wait between its look at its buffer and our waking.
-            let _waits = self.waits.lock();
+            let mut waits = self.waits.lock();
+            waits.hurry |= hurry && in_order.has_gap();
             self.room.notify_all();
         }
         let result = if !group.is_empty() {
@@ -399,7 +415,8 @@ impl GroupCommit {
             self.work.wait_for(&mut waits, self.options.gather);
         }
         self.flusher.becomes(BUSY);
-        self.buffers.len() > 0
+        // Whoever flushes besides may have taken what woke this thread.
+        !is_closing() || self.buffers.len() > 0
     }
 }
 

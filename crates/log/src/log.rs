@@ -157,7 +157,7 @@ impl Log {
         failure.filter(|failure| failure.kind() != LogErrorKind::Closed).cloned()
     }
 
-    /// Writes everything appended so far as a group, by the calling thread; with nothing to write,
+    /// Writes everything appended so far, up to the first gap, as a group, by the calling thread; with nothing to write,
     /// leaves an idle mark if one is due. This is how a log with [`Flusher::Manual`] is written.
     ///
     /// # Errors
@@ -166,7 +166,7 @@ impl Log {
         self.commit.flush_group()
     }
 
-    /// Makes everything appended so far survive a power loss, whatever the log's durability; to be
+    /// Makes everything appended so far, up to the first gap, survive a power loss, whatever the log's durability; to be
     /// called before something durable (a checkpoint) relies on the log.
     ///
     /// # Errors

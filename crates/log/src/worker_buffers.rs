@@ -20,7 +20,7 @@ use fabius_env::sync::Mutex;
 use crate::frame::{append_unsealed, unsealed};
 
 /// Buffers of a log.
-const BUFFERS: usize = 16;
+pub(crate) const BUFFERS: usize = 16;
 /// Above this, memory that groups no longer use is given back.
 const KEPT_BYTES: usize = 8 << 20;
 
@@ -123,6 +123,11 @@ impl InOrder {
     /// Whether batches wait for one before them that has not been appended.
     pub(crate) fn has_gap(&self) -> bool {
         !self.waiting.is_empty()
+    }
+
+    /// Bytes of such batches.
+    pub(crate) fn waiting_bytes(&self) -> usize {
+        self.waiting.len()
     }
 
     /// Takes everything out of the buffers, and puts what is without gaps into `group`; gives the sequence number that

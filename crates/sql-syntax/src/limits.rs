@@ -16,6 +16,8 @@ const WORDS: [&str; 3] = ["coalesce", "greatest", "least"];
 const COLUMNS: usize = 1600;
 /// Constraints that one statement adds, or parts of a table that it changes: our own bound.
 const CONSTRAINTS: usize = 1000;
+/// `WHEN` clauses of a `MERGE`, each of which may be a program: our own bound.
+const CLAUSES: usize = 100;
 /// Expressions that a window is divided and sorted by: our own bound, as planning them takes the third power of it.
 const WINDOW_KEYS: usize = 100;
 /// Columns of an index or a key.
@@ -119,6 +121,9 @@ impl Visitor for Lists {
             }
             ast::Statement::Delete(delete) => returned(&delete.returning),
             ast::Statement::Merge(merge) => {
+                within(merge.clauses.len(), CLAUSES, || {
+                    too_many(b"54001", format!("MERGE can have at most {CLAUSES} WHEN clauses"))
+                })?;
                 merge.clauses.iter().try_for_each(|clause| match &clause.action {
                     ast::MergeAction::Update(update) => targets(update.assignments.len()),
                     ast::MergeAction::Insert(insert) => targets(insert.columns.len()),

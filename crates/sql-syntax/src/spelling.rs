@@ -93,15 +93,15 @@ pub(super) fn usual(tokens: &mut Vec<TokenWithSpan>) -> Result<(), Adjacent> {
             Some("CONFLICT") if is(tokens, at + 1, &Token::LParen) => conflict_target(tokens, at + 1),
             Some("IDENTITY") if is(tokens, at + 1, &Token::LParen) => ordered(tokens, at + 1),
             Some("OVERRIDING")
-                if words(tokens, at + 1, &["SYSTEM", "VALUE"])
-                    || words(tokens, at + 1, &["USER", "VALUE"]) =>
+                if (words(tokens, at + 1, &["SYSTEM", "VALUE"])
+                    || words(tokens, at + 1, &["USER", "VALUE"]))
+                    && !is_in_merge(tokens, at) =>
             {
                 overriding(tokens, at);
                 continue;
             }
             Some("THEN") if words(tokens, at + 1, &["DO", "NOTHING"]) => {
-                let matched = (1..at).rev().find(|at| words(tokens, *at, &["MATCHED"]));
-                let is_new = matched.is_some_and(|matched| words(tokens, matched - 1, &["NOT"]));
+                let is_new = is_of_new_row(tokens, at);
                 let means = match is_new {
                     true => format!("INSERT (\"{NOTHING}\") VALUES (NULL)"),
                     false => format!("UPDATE SET \"{NOTHING}\" = NULL"),
@@ -510,6 +510,28 @@ fn ordered(tokens: &mut [TokenWithSpan], open: usize) {
     }
 }
 
+/// Whether the `WHEN` of `MERGE` before this place is one of rows that are not matched.
+fn is_of_new_row(tokens: &[TokenWithSpan], at: usize) -> bool {
+    // Those of `CASE` are passed over.
+    let mut depth = 0;
+    for at in (0..at).rev() {
+        match word(tokens, at).as_deref() {
+            Some("END") => depth += 1,
+            Some("CASE") => depth -= 1,
+            Some("WHEN") if depth == 0 && words(tokens, at + 1, &["NOT", "MATCHED"]) => return true,
+            Some("WHEN") if depth == 0 && words(tokens, at + 1, &["MATCHED"]) => return false,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Whether the `INSERT` before this place is one of `MERGE`.
+fn is_in_merge(tokens: &[TokenWithSpan], at: usize) -> bool {
+    let insert = (1..at).rev().find(|at| words(tokens, *at, &["INSERT"]));
+    insert.is_some_and(|insert| words(tokens, insert - 1, &["THEN"]))
+}
+
 /// `OVERRIDING SYSTEM VALUE` before the rows, as a word behind `INSERT`.
 fn overriding(tokens: &mut Vec<TokenWithSpan>, at: usize) {
     let is_system = word(tokens, at + 1).as_deref() == Some("SYSTEM");
@@ -646,9 +668,9 @@ mod tests {
             )
         );
         assert_eq!(
-            respelled("WHEN NOT MATCHED AND CASE WHEN a THEN b END THEN DO NOTHING"),
+            respelled("WHEN NOT MATCHED AND CASE WHEN matched THEN b END THEN DO NOTHING"),
             format!(
-                "WHEN NOT MATCHED AND CASE WHEN a THEN b END THEN INSERT ( \"{NOTHING}\" ) VALUES ( NULL )"
+                "WHEN NOT MATCHED AND CASE WHEN matched THEN b END THEN INSERT ( \"{NOTHING}\" ) VALUES ( NULL )"
             )
         );
     }

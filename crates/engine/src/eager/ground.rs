@@ -133,6 +133,12 @@ impl Ground {
         outcomes
     }
 
+    /// Passes over a place of the log at which nothing is done.
+    pub fn pass(&self) {
+        let _no_call_runs = self.gate.write();
+        self.shared.sequencer.installed(self.shared.sequencer.take(), &self.shared.foundation);
+    }
+
     /// Takes in a logged entry, at its place, that is not one of calls.
     ///
     /// # Errors

@@ -23,7 +23,7 @@ pub type Take<'t> = dyn FnMut(&mut dyn FnMut() -> bool) -> Result<Option<Seq>> +
 impl Place<'_> {
     /// Takes the place if `is_valid` holds: whoever has a lower seq has made known what it writes before it is asked,
     /// and whoever has a higher one makes it known later. Without a place of its own the call gets a seq that is at or
-    /// after everything that it may have read before.
+    /// after everything that it may have read before. A call that is refused may leave a seq void.
     ///
     /// # Errors
     /// What ended the log.

@@ -163,9 +163,8 @@ impl<R: Runner> Engine for R {
         let ground = self.ground();
         let mut outcomes = Outcomes { first_seq: Some(first_seq), ..Outcomes::default() };
         match entry::decode_next(payload, first_seq, count, ground.shared.sequencer.next())? {
-            Entries::Definition(_) | Entries::KeyWindow(_) | Entries::Nothing | Entries::Checkpoint => {
-                ground.take_definition(first_seq, payload)?;
-            }
+            Entries::Definition(_) | Entries::KeyWindow(_) => ground.take_definition(first_seq, payload)?,
+            Entries::Nothing | Entries::Checkpoint => ground.pass(),
             Entries::Calls { time_us, bytes } => {
                 ground.foundation().clock.has_been(time_us);
                 let taken = self.take_calls(bytes, count, time_us);

@@ -42,8 +42,8 @@ pub struct Sequencer {
 pub enum Taken {
     /// It is in the log at this seq.
     At(Seq),
-    /// It was refused. This seq is void, if one was taken: it is said to be installed once the call has given back what
-    /// it held.
+    /// It was refused; perhaps after it had taken a seq, which is void then, and is said to be installed once the call
+    /// has given back what it held.
     Refused(Option<Seq>),
 }
 

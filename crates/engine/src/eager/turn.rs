@@ -8,7 +8,7 @@
 //!
 //! An aborted call takes a seq and is logged like any other, at the same point, so that its outcome is
 //! that of its place in the order. Calls of programs that only read are logged only if they have an
-//! idempotency key.
+//! idempotency key. A call that is refused once it has taken a seq leaves that void.
 
 use crate::ahead::{Ahead, Coming};
 use crate::eager::commit::{Unread, abandon, install};
@@ -370,14 +370,14 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             match self.attempt(call, bytes, place, known) {
                 Ok(ended) => break ended,
                 Err(Refused) if self.transaction.control.is_put_off() => {
-                    self.give_way();
+                    self.withdraw();
                     self.outcomes.put_off.push(place, bytes);
                     return;
                 }
                 Err(Refused) => {
                     refused += 1;
                     self.retries += 1;
-                    self.give_way();
+                    self.withdraw();
                     // What it is refused for may never be given back.
                     if let Some(failure) = self.shared.foundation.failure() {
                         break Err(failure.clone());
@@ -407,7 +407,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
     }
 
     /// Takes back what a refused attempt has made, and passes over the seq that it took.
-    fn give_way(&mut self) {
+    fn withdraw(&mut self) {
         self.give_up(self.shared.sequencer.issued());
         if let Some(seq) = self.void.take()
             && !self.transaction.control.holds_back()

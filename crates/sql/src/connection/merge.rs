@@ -3,23 +3,25 @@
 //! ```text
 //! MERGE INTO t USING s ON c WHEN MATCHED AND p THEN UPDATE SET a = x WHEN NOT MATCHED THEN INSERT VALUES (y)
 //!   1. SELECT t.key, action, CASE WHEN action = 0 THEN x END, CASE WHEN action = 1 THEN y END
-//!      FROM s LEFT JOIN t ON c, where action is CASE WHEN t.key IS NOT NULL AND p THEN 0 WHEN t.key IS NULL THEN 1 END
+//!      FROM s LEFT JOIN t ON c,
+//!           LATERAL (SELECT CASE WHEN t.key IS NOT NULL AND p THEN 0 WHEN t.key IS NULL THEN 1 END AS action)
 //!   2. rows of the action 0 are updated, those of 1 are inserted
 //! ```
 //!
 //! Rows are deleted first, then updated, then inserted, so that what one row gives up another can have; PostgreSQL goes
 //! by the rows of the join, whose order nothing says. A row that two rows of the source would change is an error (SQL,
-//! 14.12; PostgreSQL 15, MERGE).
+//! 14.12; PostgreSQL 15, MERGE). References to the target wait until all is done.
 
 use super::assigned::{assigned, not_supported, stored_types};
 use super::held_rows::HeldRows;
 use super::row_changes::{Target, name_in_from, target};
+use super::with_writes::with_waiting;
 use super::write_query::convert;
 use super::{Connection, Response};
 use fabius::Database;
 use fabius_program::syntax::Source;
 use fabius_sql_meaning::analysis::InsertTargets;
-use fabius_sql_meaning::catalog::{Catalog, ObjectName, Relation, folded};
+use fabius_sql_meaning::catalog::{Catalog, Column, ConstraintId, ObjectName, Relation, Until, folded};
 use fabius_sql_meaning::parameter_types::ParameterTypes;
 use fabius_sql_meaning::session_facts::SessionFacts;
 use fabius_sql_program::bind::{self, Bind, RowsOf, lower_delete_rows, lower_update_rows, refuse_updated};
@@ -31,7 +33,7 @@ use fabius_sql_syntax::spelling::NOTHING;
 use fabius_value::{Error, Result, SqlState, Value};
 use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{self, VisitMut, VisitorMut};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
@@ -42,7 +44,12 @@ pub(crate) struct Merge {
     /// So many values at the beginning of a row are the target's key; then comes the action's number.
     key: usize,
     actions: Vec<Action>,
+    /// References that wait until all actions have run.
+    references: BTreeSet<ConstraintId>,
 }
+
+/// What the relation and the column are called that say what is to be done with a row.
+const ACTION: &str = " action";
 
 /// What is done with rows of an action, in the order in which actions come.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -96,6 +103,11 @@ impl Merge {
         let mut arms: Vec<(ast::Expr, ast::Expr)> = Vec::new();
         let mut values: Vec<ast::Expr> = Vec::new();
         let mut wanted = Vec::new();
+        if with.is_some_and(|with| with.recursive) {
+            let message = "WITH RECURSIVE is not supported for MERGE statement";
+            return Err(Error::new(SqlState::SYNTAX_ERROR, message).into());
+        }
+        refuse_unreachable(&merge.clauses)?;
         for clause in &merge.clauses {
             let is_matched = clause.clause_kind == ast::MergeClauseKind::Matched;
             let first = key + 1 + values.len();
@@ -119,27 +131,38 @@ impl Merge {
             wanted.push(Wanted { kind, places, values: first..first + given.len() });
             values.append(&mut given);
         }
-        let action = case(arms);
-        let of_action = |at: usize| {
-            part::binary(ast::Expr::Nested(Box::new(action.clone())), ast::BinaryOperator::Eq, number(at))
-        };
+        let action = part::column(ACTION, ACTION);
+        let of_action = |at: usize| part::binary(action.clone(), ast::BinaryOperator::Eq, number(at));
         let guarded = wanted.iter().enumerate().flat_map(|(at, one)| one.values.clone().map(move |_| at));
         let values: Vec<_> =
             guarded.zip(values).map(|(at, value)| case(vec![(of_action(at), value)])).collect();
-        let items = target.key.iter().cloned().chain([action]).chain(values);
+        let items = target.key.iter().cloned().chain([action.clone()]).chain(values);
         let items = items.map(ast::SelectItem::UnnamedExpr).collect();
         let joined = ast::Join {
             relation: target.relation.relation.clone(),
             global: false,
             join_operator: ast::JoinOperator::LeftOuter(ast::JoinConstraint::On((*merge.on).clone())),
         };
-        let from = ast::TableWithJoins { relation: merge.source.clone(), joins: vec![joined] };
+        let chosen = ast::TableFactor::Derived {
+            lateral: true,
+            subquery: Box::new(part::select(None, vec![part::named(case(arms), ACTION)], Vec::new(), None)?),
+            alias: Some(part::called(ACTION)),
+            sample: None,
+        };
+        let chosen = ast::Join {
+            relation: chosen,
+            global: false,
+            join_operator: ast::JoinOperator::CrossJoin(ast::JoinConstraint::None),
+        };
+        let from = ast::TableWithJoins { relation: merge.source.clone(), joins: vec![joined, chosen] };
         let query = query::plan(&part::select(with, items, vec![from], None)?, catalog, types, session)?;
+        let references = references_to(catalog, &target, &wanted);
+        let catalog = &with_waiting(catalog, &references);
         let actions = wanted
             .into_iter()
             .map(|wanted| wanted.with_program(database, catalog, (&target, &query), types))
             .collect::<Bind<_>>()?;
-        Ok(Merge { query, table: target.table.name.clone(), key, actions })
+        Ok(Merge { query, table: target.table.name.clone(), key, actions, references })
     }
 
     /// Tables that it reads.
@@ -245,16 +268,21 @@ fn action_of(action: &ast::MergeAction, target: &Target) -> Bind<(Kind, Vec<usiz
                     let place =
                         table.place_of(path.first().filter(|_| path.len() == 1).map_or("", |name| name))?;
                     let column = &table.columns[place];
-                    if column.is_always_generated() && is_default(&value) {
-                        continue;
+                    match is_default(&value) {
+                        // It follows from the others.
+                        true if column.generated.is_some() => continue,
+                        true => {}
+                        false => refuse_updated(column)?,
                     }
-                    refuse_updated(column)?;
                     if places.contains(&place) {
                         let message = format!("multiple assignments to same column \"{}\"", column.name);
                         return Err(Error::new(SqlState::SYNTAX_ERROR, message).into());
                     }
                     places.push(place);
-                    values.push(bind::typed(&value, column));
+                    values.push(match is_default(&value) {
+                        true => defaulted(&value, column)?,
+                        false => bind::typed(&value, column),
+                    });
                 }
             }
             if values.iter().any(is_default) {
@@ -277,16 +305,11 @@ fn action_of(action: &ast::MergeAction, target: &Target) -> Bind<(Kind, Vec<usiz
             let (mut places, mut values) = (Vec::new(), Vec::new());
             for (place, value) in targets.places.into_iter().zip(row.content.iter()) {
                 let column = &table.columns[place];
+                // What is left out has its default.
                 if !is_default(value) {
                     bind::refuse_given([column].into_iter())?;
-                } else if column.is_always_generated() {
-                    continue;
-                }
-                let value = bind::typed(value, column);
-                // A number of its sequence, which the program takes.
-                if !is_default(&value) {
                     places.push(place);
-                    values.push(value);
+                    values.push(bind::typed(value, column));
                 }
             }
             Ok((Kind::Insert, places, values))
@@ -297,11 +320,50 @@ fn action_of(action: &ast::MergeAction, target: &Target) -> Bind<(Kind, Vec<usiz
 /// What a `MERGE` needs on its target.
 fn privileges(merge: &ast::Merge) -> Vec<Privilege> {
     let of_action = |clause: &ast::MergeClause| match &clause.action {
-        ast::MergeAction::Insert(_) => Privilege::Insert,
-        ast::MergeAction::Update(_) => Privilege::Update,
-        ast::MergeAction::Delete { .. } => Privilege::Delete,
+        ast::MergeAction::Insert(insert) if insert.columns.iter().any(is_nothing) => None,
+        ast::MergeAction::Insert(_) => Some(Privilege::Insert),
+        ast::MergeAction::Update(update) => match &update.assignments[..] {
+            [ast::Assignment { target: ast::AssignmentTarget::ColumnName(name), .. }] if is_nothing(name) => {
+                None
+            }
+            _ => Some(Privilege::Update),
+        },
+        ast::MergeAction::Delete { .. } => Some(Privilege::Delete),
     };
-    std::iter::once(Privilege::Select).chain(merge.clauses.iter().map(of_action)).collect()
+    std::iter::once(Privilege::Select).chain(merge.clauses.iter().filter_map(of_action)).collect()
+}
+
+/// Refuses what stands behind a `WHEN` of its kind without a condition.
+fn refuse_unreachable(clauses: &[ast::MergeClause]) -> Result<()> {
+    let mut unconditional = Vec::new();
+    for clause in clauses {
+        if unconditional.contains(&clause.clause_kind) {
+            let message = "unreachable WHEN clause specified after unconditional WHEN clause";
+            return Err(Error::new(SqlState::SYNTAX_ERROR, message));
+        }
+        if clause.predicate.is_none() {
+            unconditional.push(clause.clause_kind);
+        }
+    }
+    Ok(())
+}
+
+/// References to the target, which are looked at when all has been written, if several actions write.
+fn references_to(catalog: &Catalog, target: &Target, wanted: &[Wanted]) -> BTreeSet<ConstraintId> {
+    let is_part = catalog.waiting.values().any(|until| *until == Until::Statement);
+    if is_part || wanted.iter().filter(|wanted| wanted.kind != Kind::Nothing).count() < 2 {
+        return BTreeSet::new();
+    }
+    let keys =
+        catalog.tables.values().flat_map(|child| child.foreign_keys.iter().map(move |key| (child, key)));
+    let to_target = keys.filter(|(_, key)| key.parent == target.table.name);
+    to_target.map(|(child, key)| (child.oid, key.name.clone())).collect()
+}
+
+/// `DEFAULT` as what it stands for, of the column's type.
+fn defaulted(value: &ast::Expr, column: &Column) -> Result<ast::Expr> {
+    let typed = bind::typed(value, column);
+    if is_default(&typed) { Ok(typed) } else { part::cast(typed, &column.sql_type.written()) }
 }
 
 fn is_nothing(name: &ast::ObjectName) -> bool {
@@ -354,25 +416,54 @@ impl VisitorMut for OfSource<'_> {
         if self.depth > 0 {
             return ControlFlow::Continue(());
         }
+        let called = &self.target.called;
         match expression {
             ast::Expr::Identifier(name) if self.target.table.column(&folded(name)).is_some() => {
-                if let Some(source) = self.source {
-                    *expression = ast::Expr::CompoundIdentifier(vec![source.clone(), name.clone()]);
-                }
+                let Some(source) = self.source else {
+                    let what =
+                        format!("the name {name} without a relation in WHEN NOT MATCHED of this source");
+                    return ControlFlow::Break(not_supported(&what));
+                };
+                *expression = ast::Expr::CompoundIdentifier(vec![source.clone(), name.clone()]);
             }
             ast::Expr::CompoundIdentifier(path)
-                if path.len() == 2 && folded(&path[0]) == self.target.called =>
+                if path.len() >= 2 && folded(&path[path.len() - 2]) == *called =>
             {
-                let message =
-                    format!("invalid reference to FROM-clause entry for table \"{}\"", self.target.called);
-                let what =
-                    "There is an entry for table, but it cannot be referenced from this part of the query.";
-                return ControlFlow::Break(Error::new(SqlState(*b"42P01"), message).with_detail(what));
+                let message = format!("invalid reference to FROM-clause entry for table \"{called}\"");
+                let there = format!("There is an entry for table \"{called}\", but it cannot be referenced");
+                let error = Error::new(SqlState(*b"42P01"), message);
+                return ControlFlow::Break(
+                    error.with_detail(format!("{there} from this part of the query.")),
+                );
+            }
+            ast::Expr::Subquery(query)
+            | ast::Expr::Exists { subquery: query, .. }
+            | ast::Expr::InSubquery { subquery: query, .. }
+                if names_target(query, self.target) =>
+            {
+                let what = "a subquery in WHEN NOT MATCHED with a name that is a column's of the target";
+                return ControlFlow::Break(not_supported(what));
             }
             _ => {}
         }
         ControlFlow::Continue(())
     }
+}
+
+/// Whether a name in a subquery may be that of a column of the target, of which `WHEN NOT MATCHED` has no row; it may
+/// be one of the subquery's own relations as well.
+fn names_target(query: &ast::Query, target: &Target) -> bool {
+    let found = ast::visit_expressions(query, |part| {
+        let is_of_target = match part {
+            ast::Expr::Identifier(name) => target.table.column(&folded(name)).is_some(),
+            ast::Expr::CompoundIdentifier(path) => {
+                path.len() >= 2 && folded(&path[path.len() - 2]) == target.called
+            }
+            _ => false,
+        };
+        if is_of_target { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    found.is_break()
 }
 
 impl Connection {
@@ -384,7 +475,14 @@ impl Connection {
         parameters: &[Value],
     ) -> Result<Response> {
         let is_alone = self.begin_alone();
-        let outcome = self.merge_rows(catalog, merge, parameters).await;
+        let postpones = self.postpone(merge.references.clone());
+        // References wait in it.
+        let catalog = if postpones { self.catalog() } else { catalog.clone() };
+        let mut outcome = self.merge_rows(&catalog, merge, parameters).await;
+        if postpones {
+            let ended = self.end_postponing(outcome.is_ok()).await;
+            outcome = outcome.and_then(|count| ended.map(|()| count));
+        }
         let count = self.end_alone(is_alone, outcome).await?;
         Ok(Response::Done { tag: format!("MERGE {count}") })
     }

@@ -141,6 +141,12 @@ impl Plan {
                 return Plan::of_skip_locked(database, catalog, (statement, text), given, session);
             }
         };
+        if has_writes(statement) && is_merge(statement) {
+            return Err(Error::new(
+                SqlState::NOT_SUPPORTED,
+                "MERGE behind a WITH that writes is not supported",
+            ));
+        }
         if has_writes(statement) {
             return Plan::of_with_writes(database, catalog, (statement, text, None), given, session);
         }
@@ -323,6 +329,10 @@ fn lock_keys<'n>(
 }
 
 /// The `INSERT`, `UPDATE` or `DELETE` that stands behind a `WITH`.
+fn is_merge(statement: &ast::Statement) -> bool {
+    matches!(statement, ast::Statement::Query(query) if matches!(*query.body, ast::SetExpr::Merge(_)))
+}
+
 fn written(query: &ast::Query) -> Option<&ast::Statement> {
     match query.body.as_ref() {
         ast::SetExpr::Insert(write)

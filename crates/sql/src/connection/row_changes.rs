@@ -133,7 +133,9 @@ pub(super) fn name_in_from(factor: &ast::TableFactor) -> Result<ast::Ident> {
         ast::TableFactor::Table { name, alias, .. } => {
             (name.0.last().and_then(|part| part.as_ident()), alias)
         }
-        ast::TableFactor::Derived { alias, .. } => (None, alias),
+        ast::TableFactor::Derived { alias, .. }
+        | ast::TableFactor::UNNEST { alias, .. }
+        | ast::TableFactor::Function { alias, .. } => (None, alias),
         _ => return Err(not_supported("RETURNING * with this form of FROM")),
     };
     let alias = alias.as_ref().map(|alias| &alias.name);

@@ -154,7 +154,7 @@ fn waiting_references(
 }
 
 /// The catalog for parts of a statement until whose end references wait.
-fn with_waiting(catalog: &Arc<Catalog>, references: &BTreeSet<ConstraintId>) -> Arc<Catalog> {
+pub(super) fn with_waiting(catalog: &Arc<Catalog>, references: &BTreeSet<ConstraintId>) -> Arc<Catalog> {
     if references.is_empty() {
         return catalog.clone();
     }

@@ -199,6 +199,14 @@ impl<'a> Control<'a> for Optimistic<'a> {
         Ok(())
     }
 
+    fn aborts(&mut self) -> Result<(), Stop> {
+        // Rows that were never there together may be why. It has nothing to lock, and takes no seq if so.
+        self.validate().map_err(|conflict| {
+            self.conflict = conflict;
+            Stop::Restart
+        })
+    }
+
     fn certify(&mut self, workspace: &Workspace<'a>, take: &mut Take<'_>) -> Result<Option<Seq>> {
         schedule::point("lock");
         if !self.lock_write_set(workspace) {
