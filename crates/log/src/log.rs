@@ -157,8 +157,8 @@ impl Log {
         failure.filter(|failure| failure.kind() != LogErrorKind::Closed).cloned()
     }
 
-    /// Writes everything appended so far, up to the first gap, as a group, by the calling thread; with nothing to write,
-    /// leaves an idle mark if one is due. This is how a log with [`Flusher::Manual`] is written.
+    /// Writes everything appended so far, up to the first gap, as a group, by the calling thread; with nothing to
+    /// write, leaves an idle mark if one is due. This is how a log with [`Flusher::Manual`] is written.
     ///
     /// # Errors
     /// The error that ended the log.
@@ -166,8 +166,8 @@ impl Log {
         self.commit.flush_group()
     }
 
-    /// Makes everything appended so far, up to the first gap, survive a power loss, whatever the log's durability; to be
-    /// called before something durable (a checkpoint) relies on the log.
+    /// Makes everything appended so far, up to the first gap, survive a power loss, whatever the log's durability; to
+    /// be called before something durable (a checkpoint) relies on the log.
     ///
     /// # Errors
     /// The error that ended the log.

@@ -55,8 +55,8 @@ pub struct LogOptions {
     /// longer than this gets a segment of its own.
     pub segment_bytes: u64,
     /// Appending blocks while this many bytes wait for the flusher; where threads append by place, each may have an
-    /// equal part of it waiting. As many again may be on their way to the disk, and as many behind a gap. A batch longer
-    /// than this waits until nothing else of its buffer does.
+    /// equal part of it waiting. As many again may be on their way to the disk, and as many behind a gap. A batch
+    /// longer than this waits until nothing else of its buffer does.
     pub buffer_bytes: usize,
     /// With [`Durability::None`], how long the flusher lets a small group grow when nobody waits
     /// for it. (With [`Durability::Fsync`] groups grow during the sync before them.)

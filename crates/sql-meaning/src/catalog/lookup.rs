@@ -1,10 +1,11 @@
 //! Names to objects, along the `search_path`.
 
-use super::{Catalog, ForeignKey, Function, ObjectName, Sequence, Table, Until, View};
+use super::{Catalog, ConstraintId, ForeignKey, Function, ObjectName, Sequence, Table, Until, View};
 use fabius_sql_syntax::privilege::{Class, Privilege};
 use fabius_sql_syntax::tokens::Tokens;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The schema of temporary tables: each connection has its own.
@@ -178,6 +179,16 @@ impl Catalog {
     pub fn views_of_all_kinds(&self) -> impl Iterator<Item = Relation<'_>> {
         let materialized = self.tables.values().filter(|table| table.materialized.is_some());
         self.views.values().map(Relation::View).chain(materialized.map(Relation::Table))
+    }
+
+    /// The catalog for parts of a statement until whose end references wait.
+    pub fn with_waiting(self: &Arc<Catalog>, references: &BTreeSet<ConstraintId>) -> Arc<Catalog> {
+        if references.is_empty() {
+            return self.clone();
+        }
+        let mut own = (**self).clone();
+        own.waiting.extend(references.iter().map(|id| (id.clone(), Until::Statement)));
+        Arc::new(own)
     }
 
     /// Tables that are no materialized views.

@@ -15,7 +15,6 @@
 use super::assigned::{assigned, not_supported, stored_types};
 use super::held_rows::HeldRows;
 use super::row_changes::{Target, name_in_from, target};
-use super::with_writes::with_waiting;
 use super::write_query::convert;
 use super::{Connection, Response};
 use fabius::Database;
@@ -157,7 +156,7 @@ impl Merge {
         let from = ast::TableWithJoins { relation: merge.source.clone(), joins: vec![joined, chosen] };
         let query = query::plan(&part::select(with, items, vec![from], None)?, catalog, types, session)?;
         let references = references_to(catalog, &target, &wanted);
-        let catalog = &with_waiting(catalog, &references);
+        let catalog = &catalog.with_waiting(&references);
         let actions = wanted
             .into_iter()
             .map(|wanted| wanted.with_program(database, catalog, (&target, &query), types))

@@ -153,16 +153,6 @@ fn waiting_references(
     keys.filter(is_meant).map(|(child, key)| (child.oid, key.name.clone())).collect()
 }
 
-/// The catalog for parts of a statement until whose end references wait.
-pub(super) fn with_waiting(catalog: &Arc<Catalog>, references: &BTreeSet<ConstraintId>) -> Arc<Catalog> {
-    if references.is_empty() {
-        return catalog.clone();
-    }
-    let mut own = (**catalog).clone();
-    own.waiting.extend(references.iter().map(|id| (id.clone(), Until::Statement)));
-    Arc::new(own)
-}
-
 /// Plans the parts of a statement, one after the other.
 struct Planning<'p> {
     database: &'p Database,
@@ -247,7 +237,7 @@ impl Plan {
             asked_first(catalog, query, &changed, &reads_alone)?;
         let targets = written_rows::targets(catalog, &mut whole)?;
         let references = waiting_references(catalog, &whole, &targets);
-        let catalog = &with_waiting(catalog, &references);
+        let catalog = &catalog.with_waiting(&references);
         let with = whole.with.take();
         let recursive = with.as_ref().is_some_and(|with| with.recursive);
         let mut planning = Planning {
