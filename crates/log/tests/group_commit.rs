@@ -136,6 +136,29 @@ fn threads_append_by_place() {
     }
 }
 
+/// Goal: a flusher that is woken for what somebody else flushes goes on, whatever the moment.
+#[test]
+fn a_flusher_outlives_the_flushes_of_others() {
+    for durability in [Durability::Fsync, Durability::None] {
+        let disk = SimulatedDisk::new(0);
+        let log = open(&disk, LogOptions { durability, ..options(Flusher::Thread) }).expect("new log");
+        let is_over = AtomicU64::new(0);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while is_over.load(Ordering::SeqCst) == 0 {
+                    log.flush_now().expect("a good disk");
+                }
+            });
+            for seq in 1..=20_000 {
+                log.append_at(seq, 1, b"x").expect("open");
+            }
+            is_over.store(1, Ordering::SeqCst);
+        });
+        log.append_at(20_001, 1, b"x").expect("open");
+        log.wait_durable(20_001).expect("the flusher is there");
+    }
+}
+
 /// Goal: nothing behind a gap becomes durable, and a close does not write it.
 #[test]
 fn a_gap_holds_back_what_is_behind_it() {
