@@ -38,7 +38,7 @@ pub(crate) struct Buffer {
     first_seq: u64,
     /// Behind the last batch.
     next_seq: u64,
-    /// Whether each batch since the buffer was taken begins where the one before it ends.
+    /// Whether a batch since the buffer was taken begins elsewhere than where the one before it ends.
     has_gaps: bool,
 }
 

@@ -9,6 +9,7 @@ use super::row_body::RowBody;
 use super::scope::{Relation, Row};
 use super::stop::{Bind, Place, beyond};
 use super::tree;
+use super::untyped::is_default;
 use super::untyped::type_items;
 use super::write::Afterwards;
 use crate::lowered::{Argument, Fate};
@@ -149,7 +150,7 @@ impl<'a> Binder<'a> {
 
     /// A value of `VALUES` for a column.
     fn given(&mut self, expression: &Expr, column: &Column) -> Bind<Bound> {
-        if Binder::is_default(expression) {
+        if is_default(expression) {
             return self.default_value(column);
         }
         if column.is_always_generated() {
@@ -229,7 +230,7 @@ impl<'a> Binder<'a> {
             if matches!(to, SqlType::Array(_)) && parameter(expression).is_some() {
                 return super::stop::beyond("an array that is given");
             }
-            if Binder::is_default(expression)
+            if is_default(expression)
                 && let Some(sequence) = sequence_of(column)
             {
                 cells.push((Argument::NextValue(sequence), DataType::BigInt, false));
@@ -252,7 +253,7 @@ impl<'a> Binder<'a> {
                 }
                 return Ok(None);
             }
-            if !Binder::is_default(expression) && !super::condition::is_given(expression) {
+            if !is_default(expression) && !super::condition::is_given(expression) {
                 return Ok(None);
             }
             let bound = self.given(expression, column)?;

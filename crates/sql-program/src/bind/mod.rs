@@ -96,7 +96,7 @@ pub use row_body::{QueryFacts, RowBody};
 pub use rows::{FOUND, RowsOf, counted, lower_delete_rows, lower_insert_rows, lower_update_rows};
 pub use select::is_aggregated;
 pub use stop::{Bind, Stop};
-pub use untyped::{type_items, typed};
+pub use untyped::{is_default, type_items, typed};
 
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_meaning::type_rules;

@@ -16,19 +16,22 @@ use sqlparser::ast::{self, Expr};
 /// What has no type of its own, as one of the column's type; `DEFAULT` as what it stands for.
 pub fn typed(value: &Expr, column: &Column) -> Expr {
     match value {
-        Expr::Identifier(word) if word.quote_style.is_none() && folded(word) == "default" => {
-            match (&column.default, &column.sequence) {
-                (Some(default), _) => {
-                    let read = Tokens::of(default).and_then(|it| it.read(|parser| parser.parse_expr()));
-                    read.unwrap_or_else(|_| value.clone())
-                }
-                (None, None) => cast(&Expr::value(ast::Value::Null), &column.sql_type),
-                (None, Some(_)) => value.clone(),
+        _ if is_default(value) => match (&column.default, &column.sequence) {
+            (Some(default), _) => {
+                let read = Tokens::of(default).and_then(|it| it.read(|parser| parser.parse_expr()));
+                read.unwrap_or_else(|_| value.clone())
             }
-        }
+            (None, None) => cast(&Expr::value(ast::Value::Null), &column.sql_type),
+            (None, Some(_)) => value.clone(),
+        },
         _ if is_untyped(value) => cast(value, &column.sql_type),
         _ => value.clone(),
     }
+}
+
+/// Whether a value is `DEFAULT`.
+pub fn is_default(value: &Expr) -> bool {
+    matches!(value, Expr::Identifier(word) if word.quote_style.is_none() && folded(word) == "default")
 }
 
 /// Gives all that a query gives for the columns at `places` their types, as [`typed`] does.

@@ -10,6 +10,7 @@ use super::row_body::RowBody;
 use super::scope::{Relation, Row};
 use super::stop::{Bind, Place, beyond};
 use super::tree;
+use super::untyped::is_default;
 use super::write::Afterwards;
 use fabius_program::syntax::tree::Expression;
 use fabius_sql_meaning::analysis;
@@ -106,7 +107,7 @@ impl<'a> Binder<'a> {
         targets: &mut Vec<(usize, Expr, Place)>,
     ) -> Bind<()> {
         let definition = &table.columns[column];
-        if !Binder::is_default(&value)
+        if !is_default(&value)
             && let Err(error) = refuse_updated(definition)
         {
             return Err(self.error(error, place));
@@ -246,7 +247,7 @@ impl<'a> Binder<'a> {
         let mut assignments = Vec::new();
         for (column, value, _) in targets {
             let definition = &table.columns[*column];
-            let value = match Binder::is_default(value) {
+            let value = match is_default(value) {
                 true => self.default_value(definition)?,
                 false => self.operand(value)?,
             };

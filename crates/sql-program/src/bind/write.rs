@@ -236,16 +236,6 @@ impl<'a> Binder<'a> {
         })
     }
 
-    /// Whether the value is `DEFAULT`.
-    pub(super) fn is_default(expression: &Expr) -> bool {
-        match expression {
-            Expr::Identifier(name) => {
-                name.quote_style.is_none() && name.value.eq_ignore_ascii_case("default")
-            }
-            _ => false,
-        }
-    }
-
     /// The values of a relation's columns as they are.
     pub(super) fn current(&self, relation: &Relation) -> Bind<Vec<Bound>> {
         (0..relation.columns.len()).map(|at| relation.value(at)).collect()

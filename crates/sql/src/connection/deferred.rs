@@ -128,7 +128,15 @@ impl Connection {
     ///
     /// # Errors
     /// `23503`, and whatever changing the rows gives that refer to others.
-    pub(super) async fn end_postponing(&mut self, have_run: bool) -> Result<()> {
+    pub(super) async fn end_postponing<T>(&mut self, postpones: bool, outcome: Result<T>) -> Result<T> {
+        if !postpones {
+            return outcome;
+        }
+        let ended = self.settle_postponed(outcome.is_ok()).await;
+        outcome.and_then(|done| ended.map(|()| done))
+    }
+
+    async fn settle_postponed(&mut self, have_run: bool) -> Result<()> {
         let Some(open) = self.transaction.get_mut() else { return Ok(()) };
         let postponed = std::mem::take(&mut open.constraint_modes.postponed);
         self.session.forget_catalog();

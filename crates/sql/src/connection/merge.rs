@@ -253,21 +253,21 @@ impl Wanted {
 /// What a `WHEN` does: the columns that it gives values, and those.
 fn action_of(action: &ast::MergeAction, target: &Target) -> Bind<(Kind, Vec<usize>, Vec<ast::Expr>)> {
     let table = &target.table;
+    if kind_of(action) == Kind::Nothing {
+        return Ok((Kind::Nothing, Vec::new(), Vec::new()));
+    }
     match action {
         ast::MergeAction::Delete { .. } => Ok((Kind::Delete, Vec::new(), Vec::new())),
         ast::MergeAction::Update(update) => {
             let (mut places, mut values) = (Vec::new(), Vec::new());
             for assignment in &update.assignments {
                 for (name, value) in assigned(assignment)? {
-                    if is_nothing(&name) {
-                        return Ok((Kind::Nothing, Vec::new(), Vec::new()));
-                    }
                     let path: Vec<String> =
                         name.0.iter().filter_map(|part| part.as_ident()).map(folded).collect();
                     let place =
                         table.place_of(path.first().filter(|_| path.len() == 1).map_or("", |name| name))?;
                     let column = &table.columns[place];
-                    match is_default(&value) {
+                    match bind::is_default(&value) {
                         // It follows from the others.
                         true if column.generated.is_some() => continue,
                         true => {}
@@ -278,21 +278,18 @@ fn action_of(action: &ast::MergeAction, target: &Target) -> Bind<(Kind, Vec<usiz
                         return Err(Error::new(SqlState::SYNTAX_ERROR, message).into());
                     }
                     places.push(place);
-                    values.push(match is_default(&value) {
+                    values.push(match bind::is_default(&value) {
                         true => defaulted(&value, column)?,
                         false => bind::typed(&value, column),
                     });
                 }
             }
-            if values.iter().any(is_default) {
+            if values.iter().any(bind::is_default) {
                 return Err(not_supported("DEFAULT of a sequence in an UPDATE of MERGE").into());
             }
             Ok((Kind::Update, places, values))
         }
         ast::MergeAction::Insert(insert) => {
-            if insert.columns.iter().any(is_nothing) {
-                return Ok((Kind::Nothing, Vec::new(), Vec::new()));
-            }
             let mut targets = InsertTargets::of(table, &insert.columns).map_err(|(error, _)| error)?;
             let ast::MergeInsertKind::Values(given) = &insert.kind else {
                 return Err(not_supported("INSERT ROW in MERGE").into());
@@ -305,7 +302,7 @@ fn action_of(action: &ast::MergeAction, target: &Target) -> Bind<(Kind, Vec<usiz
             for (place, value) in targets.places.into_iter().zip(row.content.iter()) {
                 let column = &table.columns[place];
                 // What is left out has its default.
-                if !is_default(value) {
+                if !bind::is_default(value) {
                     bind::refuse_given([column].into_iter())?;
                     places.push(place);
                     values.push(bind::typed(value, column));
@@ -318,18 +315,32 @@ fn action_of(action: &ast::MergeAction, target: &Target) -> Bind<(Kind, Vec<usiz
 
 /// What a `MERGE` needs on its target.
 fn privileges(merge: &ast::Merge) -> Vec<Privilege> {
-    let of_action = |clause: &ast::MergeClause| match &clause.action {
-        ast::MergeAction::Insert(insert) if insert.columns.iter().any(is_nothing) => None,
-        ast::MergeAction::Insert(_) => Some(Privilege::Insert),
-        ast::MergeAction::Update(update) => match &update.assignments[..] {
-            [ast::Assignment { target: ast::AssignmentTarget::ColumnName(name), .. }] if is_nothing(name) => {
-                None
-            }
-            _ => Some(Privilege::Update),
-        },
-        ast::MergeAction::Delete { .. } => Some(Privilege::Delete),
+    let of_action = |clause: &ast::MergeClause| match kind_of(&clause.action) {
+        Kind::Delete => Some(Privilege::Delete),
+        Kind::Update => Some(Privilege::Update),
+        Kind::Insert => Some(Privilege::Insert),
+        Kind::Nothing => None,
     };
     std::iter::once(Privilege::Select).chain(merge.clauses.iter().filter_map(of_action)).collect()
+}
+
+/// What is done; `DO NOTHING` is spelled as a value for a column that no table has ([`NOTHING`]).
+fn kind_of(action: &ast::MergeAction) -> Kind {
+    let is_nothing = |name: &ast::ObjectName| {
+        let only = name.0.first().filter(|_| name.0.len() == 1).and_then(|part| part.as_ident());
+        only.is_some_and(|name| name.value == NOTHING)
+    };
+    match action {
+        ast::MergeAction::Delete { .. } => Kind::Delete,
+        ast::MergeAction::Insert(insert) if insert.columns.iter().any(is_nothing) => Kind::Nothing,
+        ast::MergeAction::Insert(_) => Kind::Insert,
+        ast::MergeAction::Update(update) => match update.assignments.as_slice() {
+            [ast::Assignment { target: ast::AssignmentTarget::ColumnName(name), .. }] if is_nothing(name) => {
+                Kind::Nothing
+            }
+            _ => Kind::Update,
+        },
+    }
 }
 
 /// Refuses what stands behind a `WHEN` of its kind without a condition.
@@ -362,15 +373,7 @@ fn references_to(catalog: &Catalog, target: &Target, wanted: &[Wanted]) -> BTree
 /// `DEFAULT` as what it stands for, of the column's type.
 fn defaulted(value: &ast::Expr, column: &Column) -> Result<ast::Expr> {
     let typed = bind::typed(value, column);
-    if is_default(&typed) { Ok(typed) } else { part::cast(typed, &column.sql_type.written()) }
-}
-
-fn is_nothing(name: &ast::ObjectName) -> bool {
-    matches!(name.0.as_slice(), [part] if part.as_ident().is_some_and(|name| name.value == NOTHING))
-}
-
-fn is_default(value: &ast::Expr) -> bool {
-    matches!(value, ast::Expr::Identifier(word) if word.quote_style.is_none() && folded(word) == "default")
+    if bind::is_default(&typed) { Ok(typed) } else { part::cast(typed, &column.sql_type.written()) }
 }
 
 fn number(of: usize) -> ast::Expr {
@@ -477,11 +480,8 @@ impl Connection {
         let postpones = self.postpone(merge.references.clone());
         // References wait in it.
         let catalog = if postpones { self.catalog() } else { catalog.clone() };
-        let mut outcome = self.merge_rows(&catalog, merge, parameters).await;
-        if postpones {
-            let ended = self.end_postponing(outcome.is_ok()).await;
-            outcome = outcome.and_then(|count| ended.map(|()| count));
-        }
+        let outcome = self.merge_rows(&catalog, merge, parameters).await;
+        let outcome = self.end_postponing(postpones, outcome).await;
         let count = self.end_alone(is_alone, outcome).await?;
         Ok(Response::Done { tag: format!("MERGE {count}") })
     }

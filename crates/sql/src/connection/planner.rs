@@ -10,6 +10,7 @@ use crate::lock::{LockKey, LockMode};
 use fabius::Database;
 use fabius_program::syntax::Source;
 use fabius_sql_meaning::catalog::{Catalog, ObjectName};
+use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::parameter_types;
 use fabius_sql_meaning::parameter_types::ParameterTypes;
 use fabius_sql_meaning::session_facts::SessionFacts;
@@ -57,33 +58,34 @@ impl Plan {
     }
 
     pub(super) fn of_write(catalog: &Catalog, write: WriteQuery, types: ParameterTypes) -> Arc<Plan> {
-        let names = write.reads().chain(write.writes()).cloned().collect();
-        let reads = write.reads().map(|name| (name, LockMode::AccessShare));
-        let writes = write.writes().map(|name| (name, LockMode::RowExclusive));
-        let tables = lock_keys(catalog, reads.chain(writes));
-        Arc::new(Plan {
-            version: catalog.version,
-            parameters: types.finish(),
-            columns: write.columns(),
-            tables,
-            names,
-            writes: true,
-            body: Body::WriteQuery(Box::new(write)),
-        })
+        let tables = (write.reads().cloned().collect(), write.writes().cloned().collect());
+        let columns = write.columns();
+        Plan::of_found(catalog, tables, columns, Body::WriteQuery(Box::new(write)), types)
     }
 
     fn of_merge(catalog: &Catalog, merge: Merge, types: ParameterTypes) -> Arc<Plan> {
-        let names = merge.reads().chain(merge.writes()).cloned().collect();
-        let reads = merge.reads().map(|name| (name, LockMode::AccessShare));
-        let writes = merge.writes().map(|name| (name, LockMode::RowExclusive));
+        let tables = (merge.reads().cloned().collect(), merge.writes().cloned().collect());
+        Plan::of_found(catalog, tables, None, Body::Merge(Box::new(merge)), types)
+    }
+
+    /// A plan whose query finds rows that programs write; which tables it reads and writes.
+    fn of_found(
+        catalog: &Catalog,
+        (reads, writes): (Vec<ObjectName>, Vec<ObjectName>),
+        columns: Option<Vec<OutputColumn>>,
+        body: Body,
+        types: ParameterTypes,
+    ) -> Arc<Plan> {
+        let read = reads.iter().map(|name| (name, LockMode::AccessShare));
+        let written = writes.iter().map(|name| (name, LockMode::RowExclusive));
         Arc::new(Plan {
             version: catalog.version,
             parameters: types.finish(),
-            columns: None,
-            tables: lock_keys(catalog, reads.chain(writes)),
-            names,
+            columns,
+            tables: lock_keys(catalog, read.chain(written)),
+            names: reads.iter().chain(&writes).cloned().collect(),
             writes: true,
-            body: Body::Merge(Box::new(merge)),
+            body,
         })
     }
 

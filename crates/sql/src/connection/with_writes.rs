@@ -316,12 +316,9 @@ impl Connection {
         let is_alone = self.begin_alone();
         let postpones = self.postpone(all.references.clone());
         let before = self.execution.given.clone();
-        let mut outcome = self.perform_parts(all, parameters).await;
+        let outcome = self.perform_parts(all, parameters).await;
         self.execution.given = before;
-        if postpones {
-            let ended = self.end_postponing(outcome.is_ok()).await;
-            outcome = outcome.and_then(|response| ended.map(|()| response));
-        }
+        let outcome = self.end_postponing(postpones, outcome).await;
         self.end_alone(is_alone, outcome).await
     }
 

@@ -108,7 +108,7 @@ impl WriteQuery {
     /// Plans an `INSERT`.
     ///
     /// # Errors
-    /// As above.
+    /// What is wrong with it, or what no program can do of it.
     pub fn new(
         database: &Database,
         catalog: &Arc<Catalog>,
