@@ -200,13 +200,14 @@ impl Run<'_> {
 
 impl Kind {
     /// All kinds, as they are reported.
-    pub const ALL: [Kind; 9] = [
+    pub const ALL: [Kind; 10] = [
         Kind::Setup,
         Kind::Select,
         Kind::Partition,
         Kind::Insert,
         Kind::Update,
         Kind::Delete,
+        Kind::Merge,
         Kind::WithWrites,
         Kind::Control,
         Kind::Probe,

@@ -13,7 +13,7 @@
 //! | `schema.rs` | random tables and rows |
 //! | `generator.rs` | choices, and what is in scope |
 //! | `expression.rs`, `predicate.rs`, `window.rs`, `function_list.rs` | random expressions |
-//! | `from_clause.rs`, `select.rs`, `write.rs` | random queries, and statements that write |
+//! | `from_clause.rs`, `select.rs`, `write.rs`, `merge.rs` | random queries, and statements that write |
 //! | `case.rs`, `statement.rs` | scripts, and the ways in which their statements are sent |
 //! | `session.rs`, `server.rs`, `pair.rs` | the two databases |
 //! | `compare.rs` | whether two answers are the same |
@@ -30,6 +30,7 @@ mod function_list;
 mod generator;
 pub mod known;
 mod literal;
+mod merge;
 mod pair;
 mod predicate;
 mod report;

@@ -16,6 +16,7 @@ pub enum Kind {
     Insert,
     Update,
     Delete,
+    Merge,
     /// `WITH` whose parts write.
     WithWrites,
     /// `BEGIN`, `COMMIT` and their like.
@@ -33,6 +34,7 @@ impl Kind {
             Kind::Insert => "INSERT",
             Kind::Update => "UPDATE",
             Kind::Delete => "DELETE",
+            Kind::Merge => "MERGE",
             Kind::WithWrites => "WITH ... writes",
             Kind::Control => "BEGIN, COMMIT, ...",
             Kind::Probe => "rows afterwards",
@@ -46,7 +48,7 @@ impl Kind {
 
     /// Whether it changes rows of tables that statements read.
     pub fn writes(self) -> bool {
-        matches!(self, Kind::Insert | Kind::Update | Kind::Delete | Kind::WithWrites)
+        matches!(self, Kind::Insert | Kind::Update | Kind::Delete | Kind::Merge | Kind::WithWrites)
     }
 }
 

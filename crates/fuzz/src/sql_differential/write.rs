@@ -13,11 +13,11 @@ use super::tree::{ALONE, Node};
 use super::value_type::ValueType;
 
 /// A statement that writes, with the columns that it returns.
-struct Write {
-    node: Node,
-    kind: Kind,
-    table: Table,
-    returned: Vec<Column>,
+pub(super) struct Write {
+    pub node: Node,
+    pub kind: Kind,
+    pub table: Table,
+    pub returned: Vec<Column>,
 }
 
 impl Generator<'_> {
@@ -52,6 +52,12 @@ impl Generator<'_> {
     }
 
     fn write_into(&mut self, table: Table, is_part: bool) -> Write {
+        if !is_part
+            && self.chance(1, 6)
+            && let Some(merge) = self.merge(&table)
+        {
+            return merge;
+        }
         match self.below(3) {
             0 => self.insert(table, is_part),
             1 => self.update(table, is_part),
@@ -160,7 +166,13 @@ impl Generator<'_> {
     }
 
     /// Rows of a query to insert. Their keys are numbers of a series, so that not all of them are there.
-    fn selected_rows(&mut self, table: &Table, columns: &[usize], types: &[ValueType], group: u32) -> Node {
+    pub(super) fn selected_rows(
+        &mut self,
+        table: &Table,
+        columns: &[usize],
+        types: &[ValueType],
+        group: u32,
+    ) -> Node {
         let has_key = columns.iter().any(|at| table.key.contains(at) || table.unique.contains(at));
         if !has_key && self.chance(1, 2) {
             return self.query(Some(types)).0;
@@ -231,7 +243,7 @@ impl Generator<'_> {
     }
 
     /// `a = ..., b = ...` of columns that no key has.
-    fn set_list(&mut self, table: &Table) -> Option<Node> {
+    pub(super) fn set_list(&mut self, table: &Table) -> Option<Node> {
         let mut free: Vec<usize> = (0..table.columns.len())
             .filter(|at| {
                 !table.key.contains(at) && !table.unique.contains(at) && !table.columns[*at].is_generated
@@ -266,7 +278,7 @@ impl Generator<'_> {
     }
 
     /// A value that a column of a type takes, however long it is.
-    fn assigned(&mut self, of: ValueType) -> Node {
+    pub(super) fn assigned(&mut self, of: ValueType) -> Node {
         let value = self.expression(of);
         match of {
             ValueType::Varchar => Node::expression(of, "CAST({} AS varchar(12))", [value]),
@@ -277,7 +289,7 @@ impl Generator<'_> {
     }
 
     /// `table AS name` and the name; sometimes the table by its schema, which names its columns then.
-    fn named_table(&mut self, table: &Table) -> (String, String) {
+    pub(super) fn named_table(&mut self, table: &Table) -> (String, String) {
         if self.chance(1, 8) {
             let whole = format!("{SCHEMA}.{}", table.name);
             return (whole.clone(), whole);
@@ -324,7 +336,7 @@ impl Generator<'_> {
     }
 
     /// A scope with a table alone.
-    fn enter_table(&mut self, table: &Table, name: &str) {
+    pub(super) fn enter_table(&mut self, table: &Table, name: &str) {
         let columns = &table.columns;
         let leaves =
             columns.iter().map(|column| Generator::leaf_of(format!("{name}.{}", column.name), column.of));
