@@ -10,7 +10,7 @@
 //! | `FETCH FIRST (1 + 1) ROWS ONLY` | `LIMIT (1 + 1)` |
 //! | `FETCH FIRST (1 + 1) ROWS WITH TIES` | `LIMIT (1 + 1) FETCH FIRST NULL ROWS WITH TIES` |
 //! | `a OPERATOR(pg_catalog.=) b` | `a = b`: operators of the system have no other names |
-//! | `FROM ONLY t`, `UPDATE ONLY t` | `FROM t`, `UPDATE t`: there is no inheritance |
+//! | `FROM ONLY t`, `MERGE INTO ONLY t` | `FROM t`, `MERGE INTO t`: there is no inheritance |
 //! | `ROW (a, b)` | `(a, b)` |
 //! | `a JOIN b JOIN c ON x ON y` | `a JOIN (b JOIN c ON x) ON y` |
 //! | `= ANY (VALUES (1))` | `= ANY (SELECT * FROM (VALUES (1)) AS "values")` |
@@ -66,8 +66,10 @@ pub(super) fn usual(tokens: &mut Vec<TokenWithSpan>) -> Result<(), Adjacent> {
             Some("LEADING" | "TRAILING" | "BOTH") if words(tokens, at + 1, &["FROM"]) => {
                 put(tokens, at + 1, [Token::SingleQuotedString(" ".into())]);
             }
-            Some("FROM" | "JOIN" | "UPDATE" | "TRUNCATE" | "TABLE")
-                if words(tokens, at + 1, &["ONLY"]) && is_word(tokens, at + 2) =>
+            Some(before @ ("FROM" | "JOIN" | "UPDATE" | "TRUNCATE" | "TABLE" | "USING" | "INTO"))
+                if words(tokens, at + 1, &["ONLY"])
+                    && is_word(tokens, at + 2)
+                    && (before != "INTO" || at > 0 && words(tokens, at - 1, &["MERGE"])) =>
             {
                 remove(tokens, at + 1, 1);
             }

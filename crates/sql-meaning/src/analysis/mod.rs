@@ -15,6 +15,7 @@
 //! | [`function_form`] | functions in words of their own: `EXTRACT (year FROM ...)` |
 //! | [`list_item`] | what items of `ORDER BY`, `GROUP BY`, `DISTINCT ON` stand for |
 //! | [`named`] | object identifiers that show as names |
+//! | [`placement`] | where aggregates and window functions may not stand |
 //! | [`row_window`] | `LIMIT`, `OFFSET` and `FETCH` |
 //! | [`select_list`] | what entries of a list are, and what `*` stands for |
 //! | [`row_value`] | row values: `(a, b) < (c, d)` |
@@ -33,6 +34,7 @@ mod function_form;
 mod list_item;
 mod named;
 mod operator;
+mod placement;
 mod row_value;
 mod row_window;
 mod scope;
@@ -48,6 +50,7 @@ pub use function::function;
 pub use list_item::{ListItem, list_item, place_of_name};
 pub use named::Named;
 pub use operator::{condition, infix, prefix, resolved, truth};
+pub use placement::misplaced;
 pub use row_value::row_of;
 pub use row_window::{RowCount, RowWindow, row_count};
 pub use scope::{Column, Merged, Scope, ScopeColumn, Side, Sight};

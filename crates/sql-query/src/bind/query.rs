@@ -386,7 +386,7 @@ impl Binder<'_> {
 
     fn values(&mut self, values: &ast::Values) -> Result<Relation> {
         // They are a query of their own: what they name is of the queries around them.
-        self.levels.push(Level::default());
+        self.levels.push(Level { clause: Some("VALUES"), ..Level::default() });
         let rows = values
             .rows
             .iter()

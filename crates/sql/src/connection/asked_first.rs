@@ -47,7 +47,10 @@ struct Asking<'a> {
 
 /// Whether a query is a statement that writes.
 pub(super) fn writes(query: &ast::Query) -> bool {
-    matches!(query.body.as_ref(), ast::SetExpr::Insert(_) | ast::SetExpr::Update(_) | ast::SetExpr::Delete(_))
+    matches!(
+        query.body.as_ref(),
+        ast::SetExpr::Insert(_) | ast::SetExpr::Update(_) | ast::SetExpr::Delete(_) | ast::SetExpr::Merge(_)
+    )
 }
 
 /// Names of relations in a query that may be those of common table expressions.
@@ -206,6 +209,11 @@ fn visit_but_target<V: VisitorMut>(query: &mut ast::Query, visitor: &mut V) -> C
             delete.using.visit(visitor)?;
             delete.selection.visit(visitor)?;
             delete.returning.visit(visitor)
+        }
+        ast::SetExpr::Merge(ast::Statement::Merge(merge)) => {
+            merge.source.visit(visitor)?;
+            merge.on.visit(visitor)?;
+            merge.clauses.visit(visitor)
         }
         _ => query.visit(visitor),
     }

@@ -7,6 +7,7 @@ use super::prepared::Prepared;
 use super::result::rows_response;
 use super::stance::Stance;
 use super::{Connection, Response};
+use fabius_sql_meaning::analysis::misplaced;
 use fabius_sql_meaning::catalog::Catalog;
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::sql_type::SqlType;
@@ -73,7 +74,7 @@ impl Connection {
         {
             return Ok(found);
         }
-        let command = Arc::new(planning::read(&self.session.memory, text, syntax::parse).await?);
+        let command = Arc::new(planning::read(&self.session.memory, text, parsed).await?);
         if !ends_transaction(&command) {
             self.refuse_if_failed()?;
         }
@@ -338,6 +339,15 @@ impl Connection {
             ("is_superuser", switch(is_superuser)),
             ("transaction_deferrable", deferrable.unwrap_or_else(|| usual("default_transaction_deferrable"))),
         ]
+    }
+}
+
+/// The statement of a text, in which every call stands where it may.
+fn parsed(text: &str) -> Result<Command> {
+    let command = syntax::parse(text)?;
+    match &command {
+        Command::Sql(statement) if let Some(error) = misplaced(&**statement) => Err(error),
+        _ => Ok(command),
     }
 }
 

@@ -143,12 +143,6 @@ impl Plan {
                 return Plan::of_skip_locked(database, catalog, (statement, text), given, session);
             }
         };
-        if has_writes(statement) && is_merge(statement) {
-            return Err(Error::new(
-                SqlState::NOT_SUPPORTED,
-                "MERGE behind a WITH that writes is not supported",
-            ));
-        }
         if has_writes(statement) {
             return Plan::of_with_writes(database, catalog, (statement, text, None), given, session);
         }
@@ -330,11 +324,7 @@ fn lock_keys<'n>(
     modes.into_iter().map(|(oid, mode)| (LockKey::Relation(oid), mode)).collect()
 }
 
-/// The `INSERT`, `UPDATE` or `DELETE` that stands behind a `WITH`.
-fn is_merge(statement: &ast::Statement) -> bool {
-    matches!(statement, ast::Statement::Query(query) if matches!(*query.body, ast::SetExpr::Merge(_)))
-}
-
+/// The `INSERT`, `UPDATE`, `DELETE` or `MERGE` that stands behind a `WITH`.
 fn written(query: &ast::Query) -> Option<&ast::Statement> {
     match query.body.as_ref() {
         ast::SetExpr::Insert(write)

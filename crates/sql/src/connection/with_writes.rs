@@ -254,6 +254,9 @@ impl Plan {
         let (mut before, mut columns, mut answering) = (Vec::<ast::Cte>::new(), None, None);
         let commons = with.into_iter().flat_map(|with| with.cte_tables);
         for ((at, mut common), target) in commons.enumerate().zip(&targets) {
+            if matches!(*common.query.body, ast::SetExpr::Merge(_)) {
+                return Err(Error::new(SqlState::NOT_SUPPORTED, "MERGE not supported in WITH query"));
+            }
             let query = match (writes(&common.query), asked.get(at)) {
                 (true, _) => behind(&before, recursive, *common.query.clone()),
                 // It may name itself.

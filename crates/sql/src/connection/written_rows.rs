@@ -25,6 +25,8 @@ pub(super) struct Target {
     key: Vec<String>,
     /// Whether rows are changed, not inserted.
     finds_rows: bool,
+    /// Whether the table is joined with others.
+    merges: bool,
     /// Whether the part's rows end with the keys of what it has written, for a part behind it.
     gives_keys: bool,
 }
@@ -54,7 +56,10 @@ fn parts(statement: &mut ast::Statement) -> Option<Parts<'_>> {
 
 fn statement_in(body: &mut ast::SetExpr) -> Option<&mut ast::Statement> {
     match body {
-        ast::SetExpr::Insert(own) | ast::SetExpr::Update(own) | ast::SetExpr::Delete(own) => Some(own),
+        ast::SetExpr::Insert(own)
+        | ast::SetExpr::Update(own)
+        | ast::SetExpr::Delete(own)
+        | ast::SetExpr::Merge(own) => Some(own),
         _ => None,
     }
 }
@@ -63,12 +68,16 @@ impl Target {
     /// The table that a part writes; `None` for one that reads, and for what is refused when it is planned.
     fn of(catalog: &Catalog, body: &mut ast::SetExpr) -> Option<Target> {
         let statement = statement_in(body)?;
+        let merges = matches!(statement, ast::Statement::Merge(_));
         let (name, alias, finds_rows) = match statement {
             ast::Statement::Insert(ast::Insert {
                 table: ast::TableObject::TableName(name),
                 table_alias,
                 ..
             }) => (&*name, table_alias.as_ref().map(|alias| &alias.alias), false),
+            ast::Statement::Merge(ast::Merge {
+                table: ast::TableFactor::Table { name, alias, .. }, ..
+            }) => (&*name, alias.as_ref().map(|alias| &alias.name), false),
             other => match parts(other)?.relation {
                 ast::TableFactor::Table { name, alias, .. } => {
                     (name, alias.as_ref().map(|alias| &alias.name), true)
@@ -79,7 +88,7 @@ impl Target {
         let table = catalog.table(name).ok()?;
         let key = table.primary_key.as_ref().map(|key| key.columns.clone()).unwrap_or_default();
         let called = alias.map_or_else(|| table.name.name.clone(), folded);
-        Some(Target { table: table.name.clone(), called, key, finds_rows, gives_keys: false })
+        Some(Target { table: table.name.clone(), called, key, finds_rows, merges, gives_keys: false })
     }
 
     fn key(&self) -> impl Iterator<Item = ast::Expr> {
@@ -99,7 +108,7 @@ impl Target {
             }
             ControlFlow::<()>::Continue(())
         });
-        times > usize::from(*asked == self.table)
+        times > usize::from(*asked == self.table && !self.merges)
     }
 
     /// How many columns at the end of the part's rows are a key.
