@@ -8,6 +8,7 @@ use crate::claims::ModestClaims;
 use crate::comparisons::{make_keys_by_equality, see_one_form};
 use crate::dependencies::{TrueDependencies, make_modest};
 use crate::failure::outbound;
+use crate::lookup_join::LookupJoins;
 use crate::rows_of_nothing::move_down;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
@@ -118,8 +119,13 @@ pub(super) fn operator_rules() -> Vec<OperatorRule> {
             continue;
         }
         // Before any rule that leaves out what is claimed to be so already, and over what is put below joins later.
+        let joins_are_chosen = rule.name() == "join_selection";
         let claims_anew = ["join_selection", "ProjectionPushdown"].contains(&rule.name());
         rules.push(Arc::new(Heeding(rule)) as OperatorRule);
+        if joins_are_chosen && !AS_WRITTEN.load(Relaxed) {
+            let lookups: OperatorRule = Arc::new(LookupJoins);
+            rules.push(Arc::new(Heeding(lookups)));
+        }
         if claims_anew {
             let modest: OperatorRule = Arc::new(ModestClaims);
             rules.push(Arc::new(Heeding(modest)));

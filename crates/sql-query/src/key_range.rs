@@ -10,6 +10,7 @@ use fabius_sql_meaning::functions::array;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_value::{Result, Value};
 use std::cmp::Ordering;
+use std::collections::HashSet;
 
 /// Most ranges that one scan is divided into: the values of an `IN` list.
 const RANGES: usize = 1000;
@@ -54,10 +55,7 @@ impl KeyRange {
     /// The ranges that hold every row that passes the filters, along the key that says most. No two have a row in
     /// common.
     pub(super) fn choose(table: &Table, filters: &[Expr]) -> Result<Vec<KeyRange>> {
-        let mut facts = Facts::default();
-        for filter in filters.iter().flat_map(split_conjunction) {
-            learn(table, filter, &mut facts);
-        }
+        let facts = facts(table, filters);
         // `(a = 1 AND b = 2) OR (a = 3 AND b = 4)`: what a list of rows becomes.
         let mut branched: Vec<Vec<Facts>> = Vec::new();
         for filter in filters.iter().flat_map(split_conjunction) {
@@ -72,9 +70,8 @@ impl KeyRange {
             };
             branched.push(branches.into_iter().map(of_branch).collect());
         }
-        let keys = table.primary_key.iter().chain(&table.unique).chain(&table.indexes);
         let mut best: Option<((usize, usize), Vec<KeyRange>)> = None;
-        for key in keys {
+        for key in keys(table) {
             let of_branches = branched.iter().filter_map(|branches| along_each(key, branches));
             for (score, ranges) in std::iter::once(along(key, &facts)).chain(of_branches) {
                 if score > (0, 0) && best.as_ref().is_none_or(|(other, _)| score > *other) {
@@ -84,6 +81,94 @@ impl KeyRange {
         }
         Ok(best.map_or_else(|| vec![KeyRange::default()], |(_, ranges)| ranges))
     }
+
+    /// Which of two ranges with values of the same columns comes first along their key.
+    fn along_key(&self, other: &KeyRange) -> Ordering {
+        let mut columns =
+            self.equal.iter().zip(&other.equal).filter_map(|(one, two)| array::compare(one, two));
+        columns.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+    }
+
+    /// Whether at most one row is in it.
+    pub(super) fn is_of_one_row(&self, table: &Table) -> bool {
+        let is_its = |key: &&Key| self.index.as_ref().is_some_and(|name| *name == key.name);
+        let key = table.primary_key.iter().chain(&table.unique).find(is_its);
+        key.is_some_and(|key| self.equal.len() == key.columns.len())
+    }
+
+    /// Whether a key of a table begins with more columns than so many that filters give one value each or that are
+    /// among these.
+    pub(super) fn can_look_up(table: &Table, filters: &[Expr], asked: &[&str], known: usize) -> bool {
+        let facts = facts(table, filters);
+        keys(table).filter_map(|key| looked_up_columns(key, &facts, asked)).any(|parts| parts.len() > known)
+    }
+
+    /// The ranges of rows that have one of some rows of values in columns, each with its place in those, along the key
+    /// that has most of the columns, in its order; `None` if there is no such key, or a value is none that it has.
+    pub(super) fn look_up(
+        table: &Table,
+        filters: &[Expr],
+        columns: &[(String, usize)],
+        rows: &HashSet<Vec<ScalarValue>>,
+    ) -> Option<Vec<KeyRange>> {
+        let facts = facts(table, filters);
+        let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+        let along = keys(table).filter_map(|key| Some((key, looked_up_columns(key, &facts, &names)?)));
+        let (key, parts) = along.max_by_key(|(_, parts)| parts.len())?;
+        let asked: Vec<usize> = parts.iter().filter_map(|part| part.as_ref().err().copied()).collect();
+        let mut seen = HashSet::new();
+        let mut ranges = Vec::new();
+        for row in rows {
+            let values: Vec<&ScalarValue> =
+                asked.iter().map(|at| row.get(columns.get(*at)?.1)).collect::<Option<_>>()?;
+            if !seen.insert(values.clone()) {
+                continue;
+            }
+            let mut values = values.into_iter();
+            let mut equal = Vec::with_capacity(parts.len());
+            for (part, name) in parts.iter().zip(&key.columns) {
+                equal.push(match part {
+                    Ok(known) => known.clone(),
+                    Err(_) => value_of(values.next()?, &table.column(name)?.sql_type)?,
+                });
+            }
+            ranges.push(KeyRange { index: Some(key.name.clone()), equal, ..KeyRange::default() });
+        }
+        ranges.sort_by(KeyRange::along_key);
+        Some(ranges)
+    }
+}
+
+/// The first columns of a key whose values are known, or asked for: the value, or the place among those that are asked
+/// for. `None` if none of these is among them.
+fn looked_up_columns(
+    key: &Key,
+    facts: &Facts,
+    asked: &[&str],
+) -> Option<Vec<std::result::Result<Value, usize>>> {
+    let part = |name: &String| {
+        if let Some(at) = asked.iter().position(|asked| asked == name) {
+            return Some(Err(at));
+        }
+        let (_, known) = facts.iter().find(|(column, _)| column == name)?;
+        match known.equal.as_deref() {
+            Some([value]) => Some(Ok(value.clone())),
+            _ => None,
+        }
+    };
+    let parts: Vec<_> = key.columns.iter().map_while(part).collect();
+    parts.iter().any(std::result::Result::is_err).then_some(parts)
+}
+
+fn keys(table: &Table) -> impl Iterator<Item = &Key> {
+    table.primary_key.iter().chain(&table.unique).chain(&table.indexes)
+}
+
+/// What filters say of columns.
+fn facts(table: &Table, filters: &[Expr]) -> Facts {
+    let mut facts = Facts::default();
+    filters.iter().flat_map(split_conjunction).for_each(|filter| learn(table, filter, &mut facts));
+    facts
 }
 
 /// What is known of columns, by their names.

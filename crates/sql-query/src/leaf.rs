@@ -4,6 +4,7 @@ use crate::arrow_column::{arrow_type, batch};
 use crate::bind::Flavor;
 use crate::failure::{internal, outbound};
 use crate::key_range::KeyRange;
+use crate::lookup_join::{Fewness, Noted};
 use crate::row_source::{RowSource, TableScan};
 use async_trait::async_trait;
 use datafusion::arrow::array::RecordBatch;
@@ -171,7 +172,7 @@ impl TableProvider for LeafProvider {
         };
         // A filter takes rows away after the scan.
         let limit = if filters.is_empty() { limit } else { None };
-        Ok(Arc::new(LeafScan::new(self.clone(), columns, ranges, limit, schema)))
+        Ok(Arc::new(LeafScan::new(self.clone(), columns, (ranges, filters.to_vec()), limit, schema)))
     }
 }
 
@@ -180,16 +181,28 @@ pub(super) struct LeafScan {
     provider: LeafProvider,
     columns: Vec<usize>,
     ranges: Vec<KeyRange>,
+    /// What the ranges were chosen for.
+    filters: Vec<Expr>,
+    /// What a join asks for, which is known when the scan begins.
+    lookup: Option<Lookup>,
     limit: Option<usize>,
     schema: SchemaRef,
     properties: Arc<PlanProperties>,
+}
+
+/// Values that a join asks some columns of a table for.
+#[derive(Clone)]
+struct Lookup {
+    /// The columns, and the places of their values among what is noted.
+    columns: Vec<(String, usize)>,
+    noted: Arc<Noted>,
 }
 
 impl LeafScan {
     fn new(
         provider: LeafProvider,
         columns: Vec<usize>,
-        ranges: Vec<KeyRange>,
+        (ranges, filters): (Vec<KeyRange>, Vec<Expr>),
         limit: Option<usize>,
         schema: SchemaRef,
     ) -> LeafScan {
@@ -200,7 +213,49 @@ impl LeafScan {
             EmissionType::Incremental,
             Boundedness::Bounded,
         );
-        LeafScan { provider, columns, ranges, limit, schema, properties: Arc::new(properties) }
+        let properties = Arc::new(properties);
+        LeafScan { provider, columns, ranges, filters, lookup: None, limit, schema, properties }
+    }
+
+    /// How few rows it gives.
+    pub(super) fn fewness(&self) -> Fewness {
+        match &self.provider.leaf {
+            Leaf::Given { .. } => Fewness::Few,
+            Leaf::Table { table, .. } => match self.ranges.iter().all(|range| range.is_of_one_row(table)) {
+                true => Fewness::Few,
+                false if self.ranges.iter().all(|range| !range.equal.is_empty()) => Fewness::Some,
+                false => Fewness::Unknown,
+            },
+            Leaf::System(_) | Leaf::Sequence(_) => Fewness::Unknown,
+        }
+    }
+
+    /// A scan of the rows alone that have values which are noted by the time it begins, given the columns' places and
+    /// those of the values among what is noted; `None` if there is no key for that. It is in no order.
+    pub(super) fn asked(&self, wanted: &[(usize, usize)], noted: &Arc<Noted>) -> Option<LeafScan> {
+        let Leaf::Table { table, .. } = &self.provider.leaf else { return None };
+        let named = |(at, noted): &(usize, usize)| {
+            let column = table.columns.get(*self.columns.get(*at)?)?;
+            is_in_key_order(&column.sql_type).then(|| (column.name.clone(), *noted))
+        };
+        let columns: Vec<(String, usize)> = wanted.iter().filter_map(named).collect();
+        let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+        let is_read = self.lookup.is_none() && self.limit.is_none() && self.fewness() != Fewness::Few;
+        let known = self.ranges.iter().map(|range| range.equal.len()).max().unwrap_or_default();
+        if !is_read || !KeyRange::can_look_up(table, &self.filters, &names, known) {
+            return None;
+        }
+        let claims = EquivalenceProperties::new(self.schema.clone());
+        Some(LeafScan {
+            provider: self.provider.clone(),
+            columns: self.columns.clone(),
+            ranges: self.ranges.clone(),
+            filters: self.filters.clone(),
+            lookup: Some(Lookup { columns, noted: noted.clone() }),
+            limit: None,
+            schema: self.schema.clone(),
+            properties: Arc::new(self.properties.as_ref().clone().with_eq_properties(claims)),
+        })
     }
 
     /// The places among its columns of those of the table's key, if all of that are read.
@@ -277,6 +332,10 @@ impl DisplayAs for LeafScan {
             let more = if self.ranges.len() > RANGES_SHOWN { " or ..." } else { "" };
             write!(f, " ({}{more})", shown.join(" or "))?;
         }
+        if let Some(lookup) = &self.lookup {
+            let columns: Vec<&str> = lookup.columns.iter().map(|(name, _)| name.as_str()).collect();
+            write!(f, " by the keys to look up ({})", columns.join(", "))?;
+        }
         self.limit.iter().try_for_each(|limit| write!(f, " limit {limit}"))
     }
 }
@@ -314,9 +373,17 @@ impl ExecutionPlan for LeafScan {
             self.columns.iter().filter_map(|column| self.provider.types.get(*column).cloned()).collect();
         let (leaf, environment) = (self.provider.leaf.clone(), self.provider.environment.clone());
         let (columns, ranges, limit) = (self.columns.clone(), self.ranges.clone(), self.limit);
+        let (lookup, filters) = (self.lookup.clone(), self.filters.clone());
         let schema = self.schema.clone();
         let batch_rows = context.session_config().batch_size();
-        let rows = read(leaf, environment, run, columns, ranges, limit);
+        // What a join asks for is known when it wants the first row, not before.
+        let rows = futures::stream::once(async move {
+            match looked_up(&leaf, &filters, lookup) {
+                Some(keys) => together(read(leaf, environment, run, columns, keys, limit), batch_rows),
+                None => read(leaf, environment, run, columns, ranges, limit),
+            }
+        });
+        let rows = rows.flatten();
         let batches = rows.flat_map(move |part| {
             let part = part.map(|rows| {
                 let chunks = rows.chunks(batch_rows);
@@ -326,6 +393,33 @@ impl ExecutionPlan for LeafScan {
         });
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema.clone(), batches)))
     }
+}
+
+/// The ranges of what a join asks for, if that is known and there are not too many.
+fn looked_up(leaf: &Leaf, filters: &[Expr], lookup: Option<Lookup>) -> Option<Vec<KeyRange>> {
+    let (Leaf::Table { table, .. }, Lookup { columns, noted }) = (leaf, lookup?) else { return None };
+    KeyRange::look_up(table, filters, &columns, &noted.keys()?)
+}
+
+/// Parts of few rows as parts of many.
+fn together(
+    parts: BoxStream<'static, Result<Vec<Vec<Value>>>>,
+    rows: usize,
+) -> BoxStream<'static, Result<Vec<Vec<Value>>>> {
+    let more = move |mut parts: BoxStream<'static, Result<Vec<Vec<Value>>>>| async move {
+        let mut whole = Vec::new();
+        while let Some(part) = parts.next().await {
+            match part {
+                Ok(part) => whole.extend(part),
+                Err(error) => return Some((Err(error), parts)),
+            }
+            if whole.len() >= rows {
+                break;
+            }
+        }
+        (!whole.is_empty()).then_some((Ok(whole), parts))
+    };
+    futures::stream::unfold(parts, more).boxed()
 }
 
 /// The rows of a leaf, some at a time.

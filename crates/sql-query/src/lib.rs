@@ -18,6 +18,7 @@
 //! | `dependencies` | groups and elements of arrays claim only what their columns determine |
 //! | `rows_of_nothing` | conditions stay above aggregates that give a row for no rows |
 //! | `key_range` | filters as ranges of a key |
+//! | `lookup_join` | joins of few rows with a table, which look up what those ask for |
 //! | `apply` | correlated subqueries that no join can replace |
 //! | `apply_operator` | those subqueries, run for each row |
 //! | `claims` | what operators claim of their rows |
@@ -47,6 +48,7 @@ pub mod functions;
 mod heeding;
 mod key_range;
 mod leaf;
+mod lookup_join;
 mod machine;
 mod membership;
 mod operator_memory;

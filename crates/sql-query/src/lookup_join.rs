@@ -1,0 +1,392 @@
+//! Joins of few rows with a table: the rows that the few ask for are looked up by a key, and the others are not read.
+//!
+//! ```text
+//! HashJoin                                HashJoin
+//!   few rows                                Noting (few rows)      notes which values they ask for
+//!   Scan of a table            -->          Scan of a table        of what has been noted by then
+//! ```
+//!
+//! A hash join takes all rows of its left side before any of its right one. So the scan, when it begins, knows what can
+//! have a partner. Where the left side turns out to be long, the scan is as it would have been. Inner joins whose right
+//! side has fewer rows, as far as keys and limits tell, are turned around first.
+
+use crate::leaf::LeafScan;
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{JoinType, NullEquality, ScalarValue};
+use datafusion::error::Result as FusionResult;
+use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::{CastExpr, Column};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
+use datafusion::physical_plan::{
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
+    ReplaceChildrenOptions,
+};
+use futures::{Stream, StreamExt};
+use parking_lot::Mutex;
+use std::collections::HashSet;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+/// Different keys that are looked up at most.
+const KEYS: usize = 1000;
+/// Rows of a left side at most whose keys are looked up.
+const ROWS: usize = 8 * KEYS;
+
+/// The values that the left side of a join asks for.
+#[derive(Debug, Default)]
+pub(super) struct Noted(Mutex<Notes>);
+
+#[derive(Debug, Default)]
+struct Notes {
+    keys: HashSet<Vec<ScalarValue>>,
+    rows: usize,
+    /// Whether all rows have been seen.
+    is_complete: bool,
+}
+
+impl Noted {
+    /// Begins anew: a recursive query runs its operators more than once.
+    fn begin(&self) {
+        *self.0.lock() = Notes::default();
+    }
+
+    fn note(&self, columns: &[Arc<dyn PhysicalExpr>], batch: &RecordBatch) -> FusionResult<()> {
+        let mut notes = self.0.lock();
+        notes.rows += batch.num_rows();
+        if notes.rows > ROWS || notes.keys.len() > KEYS {
+            return Ok(());
+        }
+        let columns = columns
+            .iter()
+            .map(|column| column.evaluate(batch)?.into_array(batch.num_rows()))
+            .collect::<FusionResult<Vec<_>>>()?;
+        for row in 0..batch.num_rows() {
+            // Null is equal to nothing.
+            if columns.iter().any(|column| column.is_null(row)) {
+                continue;
+            }
+            let key = columns.iter().map(|column| ScalarValue::try_from_array(column, row));
+            notes.keys.insert(key.collect::<FusionResult<_>>()?);
+        }
+        Ok(())
+    }
+
+    fn end(&self) {
+        self.0.lock().is_complete = true;
+    }
+
+    /// The keys, if all are known and they are few.
+    pub(super) fn keys(&self) -> Option<HashSet<Vec<ScalarValue>>> {
+        let notes = self.0.lock();
+        let are_few = notes.rows <= ROWS && notes.keys.len() <= KEYS;
+        (notes.is_complete && are_few).then(|| notes.keys.clone())
+    }
+}
+
+/// Makes lookups of joins: once joins are what they stay, and before any sort is left out for an order of a scan.
+#[derive(Debug)]
+pub(super) struct LookupJoins;
+
+impl PhysicalOptimizerRule for LookupJoins {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _: &ConfigOptions,
+    ) -> FusionResult<Arc<dyn ExecutionPlan>> {
+        let each = |plan: Arc<dyn ExecutionPlan>| {
+            let Some(join) = plan.downcast_ref::<HashJoinExec>() else { return Ok(Transformed::no(plan)) };
+            let is_other_way = join.join_type().supports_swap()
+                && fewness(join.right()) > fewness(join.left())
+                && fewness(join.right()) > Fewness::Unknown;
+            if is_other_way {
+                let turned = join.swap_inputs(PartitionMode::CollectLeft)?;
+                let lookups = turned.transform_up(|plan| {
+                    let made = plan.downcast_ref::<HashJoinExec>().filter(|turned| is_of(turned, join));
+                    Ok(match made.map(with_lookups).transpose()?.flatten() {
+                        Some(made) => Transformed::yes(made),
+                        None => Transformed::no(plan),
+                    })
+                })?;
+                if lookups.transformed {
+                    return Ok(lookups);
+                }
+            }
+            Ok(with_lookups(join)?.map_or_else(|| Transformed::no(plan.clone()), Transformed::yes))
+        };
+        plan.transform_up(each).map(|made| made.data)
+    }
+
+    fn name(&self) -> &str {
+        "lookup_joins"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+/// Whether a join is another one, turned around.
+fn is_of(turned: &HashJoinExec, join: &HashJoinExec) -> bool {
+    Arc::ptr_eq(turned.left(), join.right()) && Arc::ptr_eq(turned.right(), join.left())
+}
+
+/// How few rows an operator gives, as far as keys and limits tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Fewness {
+    Unknown,
+    /// One for each group.
+    Grouped,
+    /// Those of some values of the first columns of a key.
+    Some,
+    /// A bounded number.
+    Few,
+}
+
+fn fewness(plan: &Arc<dyn ExecutionPlan>) -> Fewness {
+    if let Some(scan) = plan.downcast_ref::<LeafScan>() {
+        return scan.fewness();
+    }
+    if plan.fetch().is_some_and(|rows| rows <= KEYS) {
+        return Fewness::Few;
+    }
+    if let Some(groups) = plan.downcast_ref::<AggregateExec>() {
+        return match groups.group_expr().is_true_no_grouping() {
+            true => Fewness::Few,
+            false => fewness(groups.input()).max(Fewness::Grouped),
+        };
+    }
+    if let Some(join) = plan.downcast_ref::<HashJoinExec>() {
+        // Each of few rows finds some.
+        let left = fewness(join.left());
+        return if join.left().is::<Noting>() {
+            left.min(Fewness::Some)
+        } else {
+            left.min(fewness(join.right()))
+        };
+    }
+    let children = plan.children();
+    if let Some(fewness) = children.iter().map(|child| fewness(child)).min() {
+        return fewness;
+    }
+    let known = StatisticsContext::new().compute(plan.as_ref(), &StatisticsArgs::new());
+    let rows = known.ok().and_then(|known| known.num_rows.get_value().copied());
+    if rows.is_some_and(|rows| rows <= KEYS) { Fewness::Few } else { Fewness::Unknown }
+}
+
+/// A column that a join asks a side for: its place there, and that among what is noted.
+type Wanted = (usize, usize);
+
+/// A join whose right side looks up what its left side asks for; `None` if it has no key for that.
+fn with_lookups(join: &HashJoinExec) -> FusionResult<Option<Arc<dyn ExecutionPlan>>> {
+    // Rows without a partner are not left out if they are wanted, or if it matters that there are some.
+    let (_, can_be_left_out) = join.join_type().on_lr_is_preserved();
+    let is_usual = join.null_equality() == NullEquality::NullEqualsNothing && !join.null_aware;
+    if !can_be_left_out || !is_usual || join.left().is::<Noting>() {
+        return Ok(None);
+    }
+    let mut columns = Vec::new();
+    let mut wanted: Vec<Wanted> = Vec::new();
+    for (asks, asked) in join.on() {
+        if let Some(at) = column_of(asked) {
+            wanted.push((at, columns.len()));
+            columns.push(asks.clone());
+        }
+    }
+    let noted = Arc::new(Noted::default());
+    let Some(right) = asked_of(join.right(), &wanted, &noted)? else { return Ok(None) };
+    let left = Arc::new(Noting::over(join.left().clone(), columns, noted));
+    join.builder().with_new_children(vec![left, right])?.build_exec().map(Some)
+}
+
+/// The column that an expression is, perhaps as a wider whole number.
+fn column_of(expression: &Arc<dyn PhysicalExpr>) -> Option<usize> {
+    if let Some(column) = expression.downcast_ref::<Column>() {
+        return Some(column.index());
+    }
+    let cast = expression.downcast_ref::<CastExpr>()?;
+    let is_wider = matches!(cast.cast_type(), DataType::Int32 | DataType::Int64);
+    // Keys are looked up by the values that the column's type has: others are in no row.
+    cast.expr().downcast_ref::<Column>().filter(|_| is_wider).map(Column::index)
+}
+
+/// A plan that leaves out rows which nobody asks for, if it ends in a scan that can.
+fn asked_of(
+    plan: &Arc<dyn ExecutionPlan>,
+    wanted: &[Wanted],
+    noted: &Arc<Noted>,
+) -> FusionResult<Option<Arc<dyn ExecutionPlan>>> {
+    if wanted.is_empty() {
+        return Ok(None);
+    }
+    if let Some(scan) = plan.downcast_ref::<LeafScan>() {
+        return Ok(scan.asked(wanted, noted).map(|scan| Arc::new(scan) as _));
+    }
+    if let Some(join) = plan.downcast_ref::<HashJoinExec>() {
+        return asked_of_join(join, wanted, noted);
+    }
+    let beneath = |at: usize| -> Option<usize> {
+        if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
+            return Some(projection.expr().get(at)?.expr.downcast_ref::<Column>()?.index());
+        }
+        if let Some(filter) = plan.downcast_ref::<FilterExec>() {
+            return match filter.projection() {
+                Some(columns) => columns.get(at).copied(),
+                None => Some(at),
+            };
+        }
+        let groups = plan.downcast_ref::<AggregateExec>()?;
+        let (key, _) = groups.group_expr().expr().get(at).filter(|_| groups.group_expr().is_single())?;
+        Some(key.downcast_ref::<Column>()?.index())
+    };
+    let wanted: Vec<Wanted> = wanted.iter().filter_map(|(at, noted)| Some((beneath(*at)?, *noted))).collect();
+    let [input] = plan.children()[..] else { return Ok(None) };
+    let Some(input) = asked_of(input, &wanted, noted)? else { return Ok(None) };
+    plan.clone()
+        .replace_children(vec![input], ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
+        .map(Some)
+}
+
+/// An inner join of which one side leaves out rows.
+fn asked_of_join(
+    join: &HashJoinExec,
+    wanted: &[Wanted],
+    noted: &Arc<Noted>,
+) -> FusionResult<Option<Arc<dyn ExecutionPlan>>> {
+    if *join.join_type() != JoinType::Inner {
+        return Ok(None);
+    }
+    let columns = join.left().schema().fields().len();
+    let within = |at: usize| join.projection.as_ref().map_or(Some(at), |places| places.get(at).copied());
+    let of_side = |is_left: bool| -> Vec<Wanted> {
+        let places = wanted.iter().filter_map(|(at, noted)| Some((within(*at)?, *noted)));
+        let places = places.filter(|(at, _)| (*at < columns) == is_left);
+        places.map(|(at, noted)| (if is_left { at } else { at - columns }, noted)).collect()
+    };
+    let (left, right) = (join.left().clone(), join.right().clone());
+    let children = match asked_of(&left, &of_side(true), noted)? {
+        Some(left) => vec![left, right],
+        None => match asked_of(&right, &of_side(false), noted)? {
+            Some(right) => vec![left, right],
+            None => return Ok(None),
+        },
+    };
+    join.builder().with_new_children(children)?.build_exec().map(Some)
+}
+
+/// Passes on rows and notes the values of some expressions in them.
+#[derive(Debug)]
+struct Noting {
+    input: Arc<dyn ExecutionPlan>,
+    columns: Vec<Arc<dyn PhysicalExpr>>,
+    noted: Arc<Noted>,
+    properties: Arc<PlanProperties>,
+}
+
+impl Noting {
+    fn over(input: Arc<dyn ExecutionPlan>, columns: Vec<Arc<dyn PhysicalExpr>>, noted: Arc<Noted>) -> Noting {
+        let properties = input.properties().clone();
+        Noting { input, columns, noted, properties }
+    }
+}
+
+impl DisplayAs for Noting {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Keys to look up: ")?;
+        for (at, column) in self.columns.iter().enumerate() {
+            write!(f, "{}{column}", if at == 0 { "" } else { ", " })?;
+        }
+        Ok(())
+    }
+}
+
+impl ExecutionPlan for Noting {
+    fn name(&self) -> &str {
+        "Noting"
+    }
+
+    fn apply_expressions(
+        &self,
+        see: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> FusionResult<TreeNodeRecursion>,
+    ) -> FusionResult<TreeNodeRecursion> {
+        for column in &self.columns {
+            if see(column)? == TreeNodeRecursion::Stop {
+                return Ok(TreeNodeRecursion::Stop);
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> FusionResult<Arc<dyn ExecutionPlan>> {
+        let input = children.into_iter().next().unwrap_or_else(|| self.input.clone());
+        Ok(Arc::new(Noting::over(input, self.columns.clone(), self.noted.clone())))
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> FusionResult<SendableRecordBatchStream> {
+        self.noted.begin();
+        let input = self.input.execute(partition, context)?;
+        Ok(Box::pin(Notice { input, columns: self.columns.clone(), noted: self.noted.clone() }))
+    }
+}
+
+/// The rows that a [`Noting`] passes on.
+struct Notice {
+    input: SendableRecordBatchStream,
+    columns: Vec<Arc<dyn PhysicalExpr>>,
+    noted: Arc<Noted>,
+}
+
+impl Stream for Notice {
+    type Item = FusionResult<RecordBatch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let next = ready!(self.input.poll_next_unpin(context));
+        Poll::Ready(match next {
+            Some(Ok(batch)) => Some(self.noted.note(&self.columns, &batch).map(|()| batch)),
+            None => {
+                self.noted.end();
+                None
+            }
+            failed => failed,
+        })
+    }
+}
+
+impl RecordBatchStream for Notice {
+    fn schema(&self) -> SchemaRef {
+        self.input.schema()
+    }
+}
