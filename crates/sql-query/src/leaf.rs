@@ -4,7 +4,7 @@ use crate::arrow_column::{arrow_type, batch};
 use crate::bind::Flavor;
 use crate::failure::{internal, outbound};
 use crate::key_range::KeyRange;
-use crate::lookup_join::{Fewness, Noted};
+use crate::noted_keys::{Fewness, Noted};
 use crate::row_source::{RowSource, TableScan};
 use async_trait::async_trait;
 use datafusion::arrow::array::RecordBatch;

@@ -19,6 +19,7 @@
 //! | `rows_of_nothing` | conditions stay above aggregates that give a row for no rows |
 //! | `key_range` | filters as ranges of a key |
 //! | `lookup_join` | joins of few rows with a table, which look up what those ask for |
+//! | `noted_keys` | which keys one side of such a join asks for |
 //! | `apply` | correlated subqueries that no join can replace |
 //! | `apply_operator` | those subqueries, run for each row |
 //! | `claims` | what operators claim of their rows |
@@ -51,6 +52,7 @@ mod leaf;
 mod lookup_join;
 mod machine;
 mod membership;
+mod noted_keys;
 mod operator_memory;
 mod outer_reference;
 mod pace;

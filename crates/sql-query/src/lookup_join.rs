@@ -11,11 +11,12 @@
 //! side has fewer rows, as far as keys and limits tell, are turned around first.
 
 use crate::leaf::LeafScan;
+use crate::noted_keys::{Fewness, KEYS, Noted};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{JoinType, NullEquality, ScalarValue};
+use datafusion::common::{JoinType, NullEquality};
 use datafusion::error::Result as FusionResult;
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
@@ -31,68 +32,10 @@ use datafusion::physical_plan::{
     ReplaceChildrenOptions,
 };
 use futures::{Stream, StreamExt};
-use parking_lot::Mutex;
-use std::collections::HashSet;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-
-/// Different keys that are looked up at most.
-const KEYS: usize = 1000;
-/// Rows of a left side at most whose keys are looked up.
-const ROWS: usize = 8 * KEYS;
-
-/// The values that the left side of a join asks for.
-#[derive(Debug, Default)]
-pub(super) struct Noted(Mutex<Notes>);
-
-#[derive(Debug, Default)]
-struct Notes {
-    keys: HashSet<Vec<ScalarValue>>,
-    rows: usize,
-    /// Whether all rows have been seen.
-    is_complete: bool,
-}
-
-impl Noted {
-    /// Begins anew: a recursive query runs its operators more than once.
-    fn begin(&self) {
-        *self.0.lock() = Notes::default();
-    }
-
-    fn note(&self, columns: &[Arc<dyn PhysicalExpr>], batch: &RecordBatch) -> FusionResult<()> {
-        let mut notes = self.0.lock();
-        notes.rows += batch.num_rows();
-        if notes.rows > ROWS || notes.keys.len() > KEYS {
-            return Ok(());
-        }
-        let columns = columns
-            .iter()
-            .map(|column| column.evaluate(batch)?.into_array(batch.num_rows()))
-            .collect::<FusionResult<Vec<_>>>()?;
-        for row in 0..batch.num_rows() {
-            // Null is equal to nothing.
-            if columns.iter().any(|column| column.is_null(row)) {
-                continue;
-            }
-            let key = columns.iter().map(|column| ScalarValue::try_from_array(column, row));
-            notes.keys.insert(key.collect::<FusionResult<_>>()?);
-        }
-        Ok(())
-    }
-
-    fn end(&self) {
-        self.0.lock().is_complete = true;
-    }
-
-    /// The keys, if all are known and they are few.
-    pub(super) fn keys(&self) -> Option<HashSet<Vec<ScalarValue>>> {
-        let notes = self.0.lock();
-        let are_few = notes.rows <= ROWS && notes.keys.len() <= KEYS;
-        (notes.is_complete && are_few).then(|| notes.keys.clone())
-    }
-}
 
 /// Makes lookups of joins: once joins are what they stay, and before any sort is left out for an order of a scan.
 #[derive(Debug)]
@@ -139,18 +82,6 @@ impl PhysicalOptimizerRule for LookupJoins {
 /// Whether a join is another one, turned around.
 fn is_of(turned: &HashJoinExec, join: &HashJoinExec) -> bool {
     Arc::ptr_eq(turned.left(), join.right()) && Arc::ptr_eq(turned.right(), join.left())
-}
-
-/// How few rows an operator gives, as far as keys and limits tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Fewness {
-    Unknown,
-    /// One for each group.
-    Grouped,
-    /// Those of some values of the first columns of a key.
-    Some,
-    /// A bounded number.
-    Few,
 }
 
 fn fewness(plan: &Arc<dyn ExecutionPlan>) -> Fewness {
