@@ -28,7 +28,7 @@ use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::{
-    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, PlanProperties,
     ReplaceChildrenOptions,
 };
 use futures::{Stream, StreamExt};
@@ -129,7 +129,7 @@ fn with_lookups(join: &HashJoinExec) -> FusionResult<Option<Arc<dyn ExecutionPla
     let mut columns = Vec::new();
     let mut wanted: Vec<Wanted> = Vec::new();
     for (asks, asked) in join.on() {
-        if let Some(at) = column_of(asked) {
+        if let Some(at) = column_of(asked, &join.right().schema()) {
             wanted.push((at, columns.len()));
             columns.push(asks.clone());
         }
@@ -140,15 +140,18 @@ fn with_lookups(join: &HashJoinExec) -> FusionResult<Option<Arc<dyn ExecutionPla
     join.builder().with_new_children(vec![left, right])?.build_exec().map(Some)
 }
 
-/// The column that an expression is, perhaps as a wider whole number.
-fn column_of(expression: &Arc<dyn PhysicalExpr>) -> Option<usize> {
+/// The column that an expression is, perhaps one of whole numbers as a wider one: what the column's type does not have
+/// is in no row.
+fn column_of(expression: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Option<usize> {
     if let Some(column) = expression.downcast_ref::<Column>() {
         return Some(column.index());
     }
     let cast = expression.downcast_ref::<CastExpr>()?;
-    let is_wider = matches!(cast.cast_type(), DataType::Int32 | DataType::Int64);
-    // Keys are looked up by the values that the column's type has: others are in no row.
-    cast.expr().downcast_ref::<Column>().filter(|_| is_wider).map(Column::index)
+    let column = cast.expr().downcast_ref::<Column>()?;
+    let types = (schema.fields().get(column.index())?.data_type(), cast.cast_type());
+    let is_wider = matches!(types, (DataType::Int16, DataType::Int32 | DataType::Int64))
+        || matches!(types, (DataType::Int32, DataType::Int64));
+    is_wider.then_some(column.index())
 }
 
 /// A plan that leaves out rows which nobody asks for, if it ends in a scan that can.
@@ -262,6 +265,11 @@ impl ExecutionPlan for Noting {
         &self.properties
     }
 
+    /// When one partition has ended, nothing is known of the others.
+    fn required_input_distribution(&self) -> Vec<Distribution> {
+        vec![Distribution::SinglePartition]
+    }
+
     fn maintains_input_order(&self) -> Vec<bool> {
         vec![true]
     }
@@ -288,14 +296,17 @@ impl ExecutionPlan for Noting {
         context: Arc<TaskContext>,
     ) -> FusionResult<SendableRecordBatchStream> {
         self.noted.begin();
+        let is_whole = self.properties.output_partitioning().partition_count() == 1;
         let input = self.input.execute(partition, context)?;
-        Ok(Box::pin(Notice { input, columns: self.columns.clone(), noted: self.noted.clone() }))
+        Ok(Box::pin(Notice { input, is_whole, columns: self.columns.clone(), noted: self.noted.clone() }))
     }
 }
 
 /// The rows that a [`Noting`] passes on.
 struct Notice {
     input: SendableRecordBatchStream,
+    /// Whether these are all rows.
+    is_whole: bool,
     columns: Vec<Arc<dyn PhysicalExpr>>,
     noted: Arc<Noted>,
 }
@@ -308,7 +319,9 @@ impl Stream for Notice {
         Poll::Ready(match next {
             Some(Ok(batch)) => Some(self.noted.note(&self.columns, &batch).map(|()| batch)),
             None => {
-                self.noted.end();
+                if self.is_whole {
+                    self.noted.end();
+                }
                 None
             }
             failed => failed,
