@@ -105,8 +105,8 @@ impl KeyRange {
 
     /// The ranges of rows that have one of some rows of values in columns, each with its place in those, along the key
     /// that has most of the columns, in its order; `None` if there is no such key, or a value is none that it has.
-    pub(super) fn look_up(
-        table: &Table,
+    pub(super) fn look_up<'t>(
+        table: &'t Table,
         filters: &[Expr],
         columns: &[(String, usize)],
         rows: &HashSet<Vec<ScalarValue>>,
@@ -114,7 +114,11 @@ impl KeyRange {
         let facts = facts(table, filters);
         let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
         let along = keys(table).filter_map(|key| Some((key, looked_up_columns(key, &facts, &names)?)));
-        let (key, parts) = along.max_by_key(|(_, parts)| parts.len())?;
+        // Of several the first, which is the primary key if that is one of them.
+        let better = |best: (&'t Key, Parts), other: (&'t Key, Parts)| {
+            if other.1.len() > best.1.len() { other } else { best }
+        };
+        let (key, parts) = along.reduce(better)?;
         let asked: Vec<usize> = parts.iter().filter_map(|part| part.as_ref().err().copied()).collect();
         let mut seen = HashSet::new();
         let mut ranges = Vec::new();
@@ -127,17 +131,26 @@ impl KeyRange {
             let mut values = values.into_iter();
             let mut equal = Vec::with_capacity(parts.len());
             for (part, name) in parts.iter().zip(&key.columns) {
+                let sql_type = &table.column(name)?.sql_type;
                 equal.push(match part {
-                    Ok(known) => known.clone(),
-                    Err(_) => value_of(values.next()?, &table.column(name)?.sql_type)?,
+                    Ok(known) => Some(known.clone()),
+                    Err(_) => match (value_of(values.next()?, sql_type), sql_type) {
+                        // A number that the type does not have is in no row.
+                        (None, SqlType::SmallInt | SqlType::Int | SqlType::BigInt) => None,
+                        (value, _) => Some(value?),
+                    },
                 });
             }
+            let Some(equal) = equal.into_iter().collect::<Option<Vec<Value>>>() else { continue };
             ranges.push(KeyRange { index: Some(key.name.clone()), equal, ..KeyRange::default() });
         }
         ranges.sort_by(KeyRange::along_key);
         Some(ranges)
     }
 }
+
+/// Of each of the first columns of a key the value, or the place among those that are asked for.
+type Parts = Vec<std::result::Result<Value, usize>>;
 
 /// The first columns of a key whose values are known, or asked for: the value, or the place among those that are asked
 /// for. `None` if none of these is among them.

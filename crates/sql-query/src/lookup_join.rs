@@ -21,6 +21,7 @@ use datafusion::error::Result as FusionResult;
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{CastExpr, Column};
+use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::filter::FilterExec;
@@ -50,6 +51,7 @@ impl PhysicalOptimizerRule for LookupJoins {
         let each = |plan: Arc<dyn ExecutionPlan>| {
             let Some(join) = plan.downcast_ref::<HashJoinExec>() else { return Ok(Transformed::no(plan)) };
             let is_other_way = join.join_type().supports_swap()
+                && !join.null_aware
                 && fewness(join.right()) > fewness(join.left())
                 && fewness(join.right()) > Fewness::Unknown;
             if is_other_way {
@@ -171,9 +173,17 @@ fn asked_of(
     }
     let beneath = |at: usize| -> Option<usize> {
         if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
+            // What is computed anew for each row, is computed of each.
+            let mut columns = projection.expr().iter();
+            if columns.any(|column| is_volatile(&column.expr)) {
+                return None;
+            }
             return Some(projection.expr().get(at)?.expr.downcast_ref::<Column>()?.index());
         }
         if let Some(filter) = plan.downcast_ref::<FilterExec>() {
+            if is_volatile(filter.predicate()) {
+                return None;
+            }
             return match filter.projection() {
                 Some(columns) => columns.get(at).copied(),
                 None => Some(at),

@@ -24,6 +24,8 @@ pub(super) enum Fewness {
 pub(super) const KEYS: usize = 1000;
 /// Rows of a left side at most whose keys are looked up.
 const ROWS: usize = 8 * KEYS;
+/// Bytes of keys that are looked up at most.
+const BYTES: usize = 1 << 20;
 
 /// The values that the left side of a join asks for.
 #[derive(Debug, Default)]
@@ -33,8 +35,20 @@ pub(super) struct Noted(Mutex<Notes>);
 struct Notes {
     keys: HashSet<Vec<ScalarValue>>,
     rows: usize,
+    bytes: usize,
+    /// Whether they are too many to look up.
+    are_many: bool,
     /// Whether all rows have been seen.
     is_complete: bool,
+}
+
+impl Notes {
+    /// Gives up if they have become too many.
+    fn give_up_if_many(&mut self) {
+        if self.rows > ROWS || self.keys.len() > KEYS || self.bytes > BYTES {
+            *self = Notes { are_many: true, ..Notes::default() };
+        }
+    }
 }
 
 impl Noted {
@@ -47,7 +61,8 @@ impl Noted {
     pub(super) fn note(&self, columns: &[Arc<dyn PhysicalExpr>], batch: &RecordBatch) -> FusionResult<()> {
         let mut notes = self.0.lock();
         notes.rows += batch.num_rows();
-        if notes.rows > ROWS || notes.keys.len() > KEYS {
+        notes.give_up_if_many();
+        if notes.are_many {
             return Ok(());
         }
         let columns = columns
@@ -60,7 +75,15 @@ impl Noted {
                 continue;
             }
             let key = columns.iter().map(|column| ScalarValue::try_from_array(column, row));
-            notes.keys.insert(key.collect::<FusionResult<_>>()?);
+            let key = key.collect::<FusionResult<Vec<_>>>()?;
+            let bytes: usize = key.iter().map(ScalarValue::size).sum();
+            if notes.keys.insert(key) {
+                notes.bytes += bytes;
+            }
+            notes.give_up_if_many();
+            if notes.are_many {
+                return Ok(());
+            }
         }
         Ok(())
     }
@@ -73,7 +96,6 @@ impl Noted {
     /// The keys, if all are known and they are few.
     pub(super) fn keys(&self) -> Option<HashSet<Vec<ScalarValue>>> {
         let notes = self.0.lock();
-        let are_few = notes.rows <= ROWS && notes.keys.len() <= KEYS;
-        (notes.is_complete && are_few).then(|| notes.keys.clone())
+        (notes.is_complete && !notes.are_many).then(|| notes.keys.clone())
     }
 }

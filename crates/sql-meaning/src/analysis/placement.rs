@@ -257,8 +257,12 @@ impl Visitor for Calls {
 }
 
 fn is(call: &ast::Function, called: Called) -> bool {
-    let name = call.name.0.last().and_then(|part| part.as_ident()).map(folded);
-    name.is_some_and(|name| Called::of(&name) == called)
+    let path: Option<Vec<String>> = call.name.0.iter().map(|part| part.as_ident().map(folded)).collect();
+    match path.unwrap_or_default().as_slice() {
+        [name] => Called::of(name) == called,
+        [schema, name] => schema == "pg_catalog" && Called::of(name) == called,
+        _ => false,
+    }
 }
 
 /// Whether parts of a call are window functions of the query that it stands in.

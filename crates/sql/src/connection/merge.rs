@@ -88,6 +88,10 @@ impl Merge {
         types: &mut ParameterTypes,
         session: &Arc<dyn SessionFacts>,
     ) -> Bind<Merge> {
+        if with.is_some_and(|with| with.recursive) {
+            let message = "WITH RECURSIVE is not supported for MERGE statement";
+            return Err(Error::new(SqlState::SYNTAX_ERROR, message).into());
+        }
         if let ast::TableFactor::Table { name, .. } = &merge.table
             && let Some(Relation::View(view)) = catalog.relation(name)?
         {
@@ -102,10 +106,6 @@ impl Merge {
         let mut arms: Vec<(ast::Expr, ast::Expr)> = Vec::new();
         let mut values: Vec<ast::Expr> = Vec::new();
         let mut wanted = Vec::new();
-        if with.is_some_and(|with| with.recursive) {
-            let message = "WITH RECURSIVE is not supported for MERGE statement";
-            return Err(Error::new(SqlState::SYNTAX_ERROR, message).into());
-        }
         refuse_unreachable(&merge.clauses)?;
         for clause in &merge.clauses {
             let is_matched = clause.clause_kind == ast::MergeClauseKind::Matched;
