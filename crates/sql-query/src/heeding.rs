@@ -118,8 +118,8 @@ pub(super) fn operator_rules() -> Vec<OperatorRule> {
         if rule.name() == "aggregate_statistics" {
             continue;
         }
-        // Before any rule that leaves out what is claimed to be so already, and over what is put below joins later.
         let joins_are_chosen = rule.name() == "join_selection";
+        // Before any rule that leaves out what is claimed to be so already, and over what is put below joins later.
         let claims_anew = ["join_selection", "ProjectionPushdown"].contains(&rule.name());
         rules.push(Arc::new(Heeding(rule)) as OperatorRule);
         if joins_are_chosen && !AS_WRITTEN.load(Relaxed) {

@@ -99,26 +99,19 @@ impl KeyRange {
     /// Whether a key of a table begins with more columns than so many that filters give one value each or that are
     /// among these.
     pub(super) fn can_look_up(table: &Table, filters: &[Expr], asked: &[&str], known: usize) -> bool {
-        let facts = facts(table, filters);
-        keys(table).filter_map(|key| looked_up_columns(key, &facts, asked)).any(|parts| parts.len() > known)
+        lookup_key(table, filters, asked).is_some_and(|(_, parts)| parts.len() > known)
     }
 
     /// The ranges of rows that have one of some rows of values in columns, each with its place in those, along the key
     /// that has most of the columns, in its order; `None` if there is no such key, or a value is none that it has.
-    pub(super) fn look_up<'t>(
-        table: &'t Table,
+    pub(super) fn look_up(
+        table: &Table,
         filters: &[Expr],
         columns: &[(String, usize)],
         rows: &HashSet<Vec<ScalarValue>>,
     ) -> Option<Vec<KeyRange>> {
-        let facts = facts(table, filters);
         let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
-        let along = keys(table).filter_map(|key| Some((key, looked_up_columns(key, &facts, &names)?)));
-        // Of several the first, which is the primary key if that is one of them.
-        let better = |best: (&'t Key, Parts), other: (&'t Key, Parts)| {
-            if other.1.len() > best.1.len() { other } else { best }
-        };
-        let (key, parts) = along.reduce(better)?;
+        let (key, parts) = lookup_key(table, filters, &names)?;
         let asked: Vec<usize> = parts.iter().filter_map(|part| part.as_ref().err().copied()).collect();
         let mut seen = HashSet::new();
         let mut ranges = Vec::new();
@@ -152,13 +145,10 @@ impl KeyRange {
 /// Of each of the first columns of a key the value, or the place among those that are asked for.
 type Parts = Vec<std::result::Result<Value, usize>>;
 
-/// The first columns of a key whose values are known, or asked for: the value, or the place among those that are asked
-/// for. `None` if none of these is among them.
-fn looked_up_columns(
-    key: &Key,
-    facts: &Facts,
-    asked: &[&str],
-) -> Option<Vec<std::result::Result<Value, usize>>> {
+/// The key that begins with most columns whose values are known or asked for, some of them asked for; of several the
+/// first.
+fn lookup_key<'t>(table: &'t Table, filters: &[Expr], asked: &[&str]) -> Option<(&'t Key, Parts)> {
+    let facts = facts(table, filters);
     let part = |name: &String| {
         if let Some(at) = asked.iter().position(|asked| asked == name) {
             return Some(Err(at));
@@ -169,8 +159,10 @@ fn looked_up_columns(
             _ => None,
         }
     };
-    let parts: Vec<_> = key.columns.iter().map_while(part).collect();
-    parts.iter().any(std::result::Result::is_err).then_some(parts)
+    let parts_of = |key: &'t Key| -> (&'t Key, Parts) { (key, key.columns.iter().map_while(part).collect()) };
+    let fitting =
+        keys(table).map(parts_of).filter(|(_, parts)| parts.iter().any(std::result::Result::is_err));
+    fitting.reduce(|best, other| if other.1.len() > best.1.len() { other } else { best })
 }
 
 fn keys(table: &Table) -> impl Iterator<Item = &Key> {

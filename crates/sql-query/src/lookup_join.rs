@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A hash join takes all rows of its left side before any of its right one. So the scan, when it begins, knows what can
-//! have a partner. Where the left side turns out to be long, the scan is as it would have been. Inner joins whose right
-//! side has fewer rows, as far as keys and limits tell, are turned around first.
+//! have a partner. Where the left side turns out to be long, the scan is as it would have been. Joins whose right side has
+//! fewer rows, as far as keys, limits and groups tell, are turned around first.
 
 use crate::leaf::LeafScan;
 use crate::noted_keys::{Fewness, KEYS, Noted};
@@ -18,7 +18,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{JoinType, NullEquality};
 use datafusion::error::Result as FusionResult;
-use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{CastExpr, Column};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
@@ -28,15 +28,14 @@ use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     ChildrenPropertiesMode, DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, PlanProperties,
     ReplaceChildrenOptions,
 };
-use futures::{Stream, StreamExt};
+use futures::{StreamExt, stream};
 use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 
 /// Makes lookups of joins: once joins are what they stay, and before any sort is left out for an order of a scan.
 #[derive(Debug)]
@@ -54,18 +53,10 @@ impl PhysicalOptimizerRule for LookupJoins {
                 && !join.null_aware
                 && fewness(join.right()) > fewness(join.left())
                 && fewness(join.right()) > Fewness::Unknown;
-            if is_other_way {
-                let turned = join.swap_inputs(PartitionMode::CollectLeft)?;
-                let lookups = turned.transform_up(|plan| {
-                    let made = plan.downcast_ref::<HashJoinExec>().filter(|turned| is_of(turned, join));
-                    Ok(match made.map(with_lookups).transpose()?.flatten() {
-                        Some(made) => Transformed::yes(made),
-                        None => Transformed::no(plan),
-                    })
-                })?;
-                if lookups.transformed {
-                    return Ok(lookups);
-                }
+            if is_other_way
+                && let Some(turned) = with_lookups_beneath(&join.swap_inputs(PartitionMode::CollectLeft)?)?
+            {
+                return Ok(Transformed::yes(turned));
             }
             Ok(with_lookups(join)?.map_or_else(|| Transformed::no(plan.clone()), Transformed::yes))
         };
@@ -81,9 +72,22 @@ impl PhysicalOptimizerRule for LookupJoins {
     }
 }
 
-/// Whether a join is another one, turned around.
-fn is_of(turned: &HashJoinExec, join: &HashJoinExec) -> bool {
-    Arc::ptr_eq(turned.left(), join.right()) && Arc::ptr_eq(turned.right(), join.left())
+/// A join that was turned around, perhaps beneath what puts its columns in their order again, with lookups.
+fn with_lookups_beneath(plan: &Arc<dyn ExecutionPlan>) -> FusionResult<Option<Arc<dyn ExecutionPlan>>> {
+    if let Some(join) = plan.downcast_ref::<HashJoinExec>() {
+        return with_lookups(join);
+    }
+    let [join] = plan.children()[..] else { return Ok(None) };
+    with_lookups_beneath(join)?.map(|join| over(plan, join)).transpose()
+}
+
+/// An operator over another input with the same columns.
+fn over(
+    plan: &Arc<dyn ExecutionPlan>,
+    input: Arc<dyn ExecutionPlan>,
+) -> FusionResult<Arc<dyn ExecutionPlan>> {
+    let anew = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+    plan.clone().replace_children(vec![input], anew)
 }
 
 fn fewness(plan: &Arc<dyn ExecutionPlan>) -> Fewness {
@@ -195,10 +199,7 @@ fn asked_of(
     };
     let wanted: Vec<Wanted> = wanted.iter().filter_map(|(at, noted)| Some((beneath(*at)?, *noted))).collect();
     let [input] = plan.children()[..] else { return Ok(None) };
-    let Some(input) = asked_of(input, &wanted, noted)? else { return Ok(None) };
-    plan.clone()
-        .replace_children(vec![input], ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
-        .map(Some)
+    asked_of(input, &wanted, noted)?.map(|input| over(plan, input)).transpose()
 }
 
 /// An inner join of which one side leaves out rows.
@@ -306,41 +307,14 @@ impl ExecutionPlan for Noting {
         context: Arc<TaskContext>,
     ) -> FusionResult<SendableRecordBatchStream> {
         self.noted.begin();
-        let is_whole = self.properties.output_partitioning().partition_count() == 1;
-        let input = self.input.execute(partition, context)?;
-        Ok(Box::pin(Notice { input, is_whole, columns: self.columns.clone(), noted: self.noted.clone() }))
-    }
-}
-
-/// The rows that a [`Noting`] passes on.
-struct Notice {
-    input: SendableRecordBatchStream,
-    /// Whether these are all rows.
-    is_whole: bool,
-    columns: Vec<Arc<dyn PhysicalExpr>>,
-    noted: Arc<Noted>,
-}
-
-impl Stream for Notice {
-    type Item = FusionResult<RecordBatch>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let next = ready!(self.input.poll_next_unpin(context));
-        Poll::Ready(match next {
-            Some(Ok(batch)) => Some(self.noted.note(&self.columns, &batch).map(|()| batch)),
-            None => {
-                if self.is_whole {
-                    self.noted.end();
-                }
-                None
-            }
-            failed => failed,
-        })
-    }
-}
-
-impl RecordBatchStream for Notice {
-    fn schema(&self) -> SchemaRef {
-        self.input.schema()
+        let (columns, noted) = (self.columns.clone(), self.noted.clone());
+        let note = move |batch: FusionResult<RecordBatch>| {
+            let batch = batch?;
+            noted.note(&columns, &batch).map(|()| batch)
+        };
+        let noted = self.noted.clone();
+        let end = stream::once(async move { noted.end() }).filter_map(|()| async { None });
+        let rows = self.input.execute(partition, context)?.map(note).chain(end);
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
     }
 }
