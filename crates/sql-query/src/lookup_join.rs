@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A hash join takes all rows of its left side before any of its right one. So the scan, when it begins, knows what can
-//! have a partner. Where the left side turns out to be long, the scan is as it would have been. Joins whose right side has
-//! fewer rows, as far as keys, limits and groups tell, are turned around first.
+//! have a partner. Where the left side turns out to be long, the scan is as it would have been. Joins whose right side
+//! has fewer rows, as far as keys, limits and groups tell, are turned around first.
 
 use crate::leaf::LeafScan;
 use crate::noted_keys::{Fewness, KEYS, Noted};
