@@ -66,6 +66,12 @@ impl AdvisoryLocks {
             .with_hint("take the lock in a statement of its own: SELECT pg_advisory_lock(...)"))
     }
 
+    /// Before a query is run: what it takes from here on is its own.
+    pub fn begin_taking(&mut self) {
+        self.taken.clear();
+        self.wanted = None;
+    }
+
     /// Gives back a lock of the session, once; whether it had it.
     pub fn give_back(&mut self, table: &LockTable, owner: Owner, lock: AdvisoryLock) -> bool {
         let Some(count) = self.held.get_mut(&lock) else { return false };
@@ -99,13 +105,6 @@ impl AdvisoryLocks {
 }
 
 impl Connection {
-    /// Before a query is run: what it takes from here on is its own.
-    pub(super) fn begin_taking(&self) {
-        let mut locks = self.session.facts.advisory.lock();
-        locks.taken.clear();
-        locks.wanted = None;
-    }
-
     /// After a query has failed: waits for the lock that it has stopped for. Whether it is to be run again.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use super::held_rows::HeldRows;
 use super::listed::Listing;
 use super::prepared::Prepared;
 use super::{Connection, Response};
+use fabius::Held;
 use fabius_sql_meaning::output::OutputColumn;
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_syntax::Command;
@@ -11,6 +12,7 @@ use fabius_sql_syntax::command::{Scroll, Step};
 use fabius_value::{Error, Result, SqlState, Value};
 use futures::StreamExt;
 use futures::stream::BoxStream;
+use std::collections::BTreeMap;
 
 /// Bytes of rows behind a cursor that are kept for going back, about, unless it is to scroll: then all are.
 const KEPT_BYTES: usize = 4 << 20;
@@ -36,6 +38,12 @@ pub(super) struct Cursor {
     scroll: Scroll,
     /// It is in `pg_cursors` as long as it is there.
     _listed: Listing,
+}
+
+/// The cursors of a session, by their names.
+#[derive(Default)]
+pub(super) struct Cursors {
+    named: BTreeMap<String, Cursor>,
 }
 
 /// What `DECLARE` says.
@@ -76,16 +84,16 @@ impl Connection {
                 "DECLARE CURSOR can only be used in transaction blocks",
             ));
         }
-        if self.session.cursors.contains_key(name) {
+        if self.session.cursors.get(name).is_some() {
             return Err(Error::new(SqlState(*b"42P03"), format!("cursor \"{name}\" already exists")));
         }
         let prepared = Box::pin(self.prepare(query, types)).await?;
         if self.transaction.is_idle() {
-            self.stand_less().await?;
+            self.session.cursors.stand_less().await?;
         }
         match Box::pin(self.execute(&prepared, parameters)).await? {
             Response::Rows { columns, rows, .. } => {
-                let kept = HeldRows::new(self.holding());
+                let kept = HeldRows::new(self.session.holding());
                 let cursor = Cursor {
                     columns,
                     kept,
@@ -96,30 +104,36 @@ impl Connection {
                     is_held,
                     is_inside: !self.transaction.is_idle(),
                     scroll,
-                    _listed: self.list_cursor(name, written, is_held, scroll),
+                    _listed: self.session.facts.listed.cursor(name, written, is_held, scroll),
                 };
-                self.session.cursors.insert(name.to_string(), cursor);
+                self.session.cursors.named.insert(name.to_string(), cursor);
                 Ok(Response::Done { tag: "DECLARE CURSOR".into() })
             }
             _ => Err(Error::new(SqlState(*b"42601"), "a cursor is of a query")),
         }
     }
+}
 
+impl Cursors {
     /// Makes room for one more cursor that stands at a moment of its own.
-    async fn stand_less(&mut self) -> Result<()> {
+    pub async fn stand_less(&mut self) -> Result<()> {
         let standing = |cursor: &&mut Cursor| !cursor.is_inside && !cursor.is_whole;
-        if self.session.cursors.values_mut().filter(standing).count() >= STANDING_MAX
-            && let Some(cursor) = self.session.cursors.values_mut().find(standing)
+        if self.named.values_mut().filter(standing).count() >= STANDING_MAX
+            && let Some(cursor) = self.named.values_mut().find(standing)
         {
             cursor.come(usize::MAX).await?;
         }
         Ok(())
     }
 
+    /// The cursor of a name.
+    pub fn get(&self, name: &str) -> Option<&Cursor> {
+        self.named.get(name)
+    }
+
     /// `FETCH`, `MOVE`
-    pub(super) async fn fetch(&mut self, name: &str, step: Step, is_move: bool) -> Result<Response> {
-        let holding = self.holding();
-        let cursor = self.session.cursors.get_mut(name).ok_or_else(|| no_cursor(name))?;
+    pub async fn fetch(&mut self, name: &str, step: Step, is_move: bool, holding: Held) -> Result<Response> {
+        let cursor = self.named.get_mut(name).ok_or_else(|| no_cursor(name))?;
         let mut found = HeldRows::new(holding);
         let passed = cursor.take(step, (!is_move).then_some(&mut found)).await?;
         if is_move {
@@ -129,14 +143,14 @@ impl Connection {
     }
 
     /// `CLOSE`
-    pub(super) fn close(&mut self, name: Option<&str>) -> Result<Response> {
+    pub fn close(&mut self, name: Option<&str>) -> Result<Response> {
         let tag = match name {
             None => {
-                self.session.cursors.clear();
+                self.named.clear();
                 "CLOSE CURSOR ALL"
             }
             Some(name) => {
-                self.session.cursors.remove(name).ok_or_else(|| no_cursor(name))?;
+                self.named.remove(name).ok_or_else(|| no_cursor(name))?;
                 "CLOSE CURSOR"
             }
         };
@@ -144,16 +158,16 @@ impl Connection {
     }
 
     /// Before a commit: what cursors that outlive the transaction have still to read of it.
-    pub(super) async fn complete_cursors(&mut self) -> Result<()> {
-        for cursor in self.session.cursors.values_mut().filter(|cursor| cursor.is_held && cursor.is_inside) {
+    pub async fn complete(&mut self) -> Result<()> {
+        for cursor in self.named.values_mut().filter(|cursor| cursor.is_held && cursor.is_inside) {
             cursor.come(usize::MAX).await?;
         }
         Ok(())
     }
 
     /// A transaction has ended: so have its cursors, but for those `WITH HOLD` if it was committed.
-    pub(super) fn end_cursors(&mut self, is_committed: bool) {
-        self.session.cursors.retain(|_, cursor| is_committed && cursor.is_held);
+    pub fn end(&mut self, is_committed: bool) {
+        self.named.retain(|_, cursor| is_committed && cursor.is_held);
     }
 }
 
@@ -315,7 +329,7 @@ mod tests {
             run_counting(&mut connection, &declare).await;
             run_counting(&mut connection, &format!("DELETE FROM t WHERE a = {}", number + 1)).await;
         }
-        let standing = connection.session.cursors.values().filter(|cursor| !cursor.is_whole).count();
+        let standing = connection.session.cursors.named.values().filter(|cursor| !cursor.is_whole).count();
         assert_eq!(standing, STANDING_MAX);
         for number in 0..STANDING_MAX + 4 {
             assert_eq!(

@@ -38,6 +38,23 @@ pub(crate) struct Doubt {
 }
 
 impl Doubt {
+    /// What a program has given back as doubtful.
+    pub fn all(catalog: &Catalog, lowered: &Lowered, lists: Vec<Value>) -> Vec<Doubt> {
+        let mut doubts = Vec::new();
+        for (doubtful, list) in lowered.doubtful.iter().zip(lists) {
+            let (Value::List(rows), Some(table)) = (list, catalog.tables.get(&doubtful.table)) else {
+                continue;
+            };
+            let constraint = (table.oid, doubtful.constraint.clone());
+            doubts.extend(rows.into_iter().map(|values| Doubt {
+                constraint: constraint.clone(),
+                of: doubtful.of,
+                values,
+            }));
+        }
+        doubts
+    }
+
     /// What the reference does to the rows that refer to what is gone or has changed.
     fn action(&self, key: &ForeignKey) -> Option<ReferentialAction> {
         match self.of {
@@ -93,26 +110,6 @@ impl Connection {
         }
         self.session.forget_catalog();
         Ok(())
-    }
-
-    /// Keeps what a program has given back as doubtful until its transaction ends.
-    pub(super) fn keep_doubts(&mut self, catalog: &Catalog, lowered: &Lowered, lists: Vec<Value>) {
-        let Some(open) = self.transaction.get_mut() else { return };
-        for (doubtful, list) in lowered.doubtful.iter().zip(lists) {
-            let (Value::List(rows), Some(table)) = (list, catalog.tables.get(&doubtful.table)) else {
-                continue;
-            };
-            let constraint = (table.oid, doubtful.constraint.clone());
-            open.doubts.extend(rows.into_iter().map(|values| Doubt {
-                constraint: constraint.clone(),
-                of: doubtful.of,
-                values,
-            }));
-        }
-    }
-
-    pub(super) fn has_doubts(&self) -> bool {
-        self.transaction.get().is_some_and(|open| !open.doubts.is_empty())
     }
 
     /// Lets references wait until [`Connection::end_postponing`]. Does nothing within a statement in which some do.

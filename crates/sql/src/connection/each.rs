@@ -40,7 +40,7 @@ impl Connection {
     ) -> Result<Option<Vec<Answered>>> {
         let is_plain = self.transaction.is_idle()
             && !self.database.database().is_replicated()
-            && !self.is_keyed()
+            && !self.session.is_keyed()
             && !self.session.settings.reads_only();
         let [first, ..] = calls else { return Ok(Some(Vec::new())) };
         if !is_plain {
@@ -96,10 +96,10 @@ impl Connection {
             let mut results = outcome.results;
             lowered.take_doubtful(&mut results);
             if lowered.notices {
-                self.say(results.pop());
+                self.session.say(results.pop());
             }
             let notices = self.take_notices();
-            Ok((self.respond(lowered, results)?, notices))
+            Ok((self.session.respond(lowered, results)?, notices))
         });
         Ok(Some(answers.collect()))
     }

@@ -47,7 +47,7 @@ impl Connection {
             self.session.is_up_to_date = false;
             return Ok(());
         }
-        let has_run = self.has_run();
+        let has_run = self.transaction.has_run();
         if !self.session.is_up_to_date {
             self.database.come_up_to_date(has_run || self.session.settings.reads_snapshot()).await?;
             // Behind the transaction's end, the same message may ask for the newest.
@@ -59,7 +59,7 @@ impl Connection {
     async fn find_prepared(&mut self, text: &str, types: &[SqlType]) -> Result<Arc<Prepared>> {
         let text = text.trim();
         let catalog = self.catalog();
-        let is_failed = self.refuse_if_failed().is_err();
+        let is_failed = self.transaction.refuse_if_failed().is_err();
         // A plan reads literals as the session does that has made it.
         let is_usual = self.session.settings.style().is_usual();
         let is_looked_for = is_usual && !is_failed;
@@ -76,7 +76,7 @@ impl Connection {
         }
         let command = Arc::new(planning::read(&self.session.memory, text, parsed).await?);
         if !ends_transaction(&command) {
-            self.refuse_if_failed()?;
+            self.transaction.refuse_if_failed()?;
         }
         let plan = Box::pin(self.plan(&command, (text, form.as_ref()), types)).await?;
         // Queries know the session that they were planned for.
@@ -185,7 +185,7 @@ impl Connection {
         self.session.presence.begin(prepared, now_us, begun_us);
         self.come_up_to_date(prepared.text()).await?;
         if !ends_transaction(&prepared.command) {
-            self.refuse_if_failed()?;
+            self.transaction.refuse_if_failed()?;
         }
         self.execution.begin(now_us);
         if self.transaction.is_idle() {
@@ -259,7 +259,7 @@ impl Connection {
                 done("ROLLBACK")
             }
             Command::Release(name) => {
-                self.release(name)?;
+                self.transaction.release(name)?;
                 done("RELEASE")
             }
             Command::Show(name) => self.show(name.as_deref()),
@@ -269,8 +269,10 @@ impl Connection {
                 let given = (prepared.parameters.as_slice(), parameters);
                 Box::pin(self.declare(declaration, &prepared.text, given)).await
             }
-            Command::Fetch { name, step, is_move } => Box::pin(self.fetch(name, *step, *is_move)).await,
-            Command::Close(name) => self.close(name.as_deref()),
+            Command::Fetch { name, step, is_move } => {
+                Box::pin(self.session.cursors.fetch(name, *step, *is_move, self.session.holding())).await
+            }
+            Command::Close(name) => self.session.cursors.close(name.as_deref()),
             Command::Prepare { name, types, text } => {
                 let catalog = self.catalog();
                 let types = types.iter().map(|data_type| catalog.type_of(data_type));

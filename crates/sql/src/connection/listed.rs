@@ -1,6 +1,7 @@
 //! Cursors and prepared statements of a session, as `pg_cursors` and `pg_prepared_statements` list them.
 
 use super::Connection;
+use super::clock::now_us;
 use fabius_sql_meaning::session_facts::{ListedCursor, ListedStatement};
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_syntax::command::Scroll;
@@ -55,6 +56,17 @@ impl Listed {
         };
         self.entries.lock().1.values().filter_map(of_statements).collect()
     }
+
+    /// Lists a cursor, and what was written for it.
+    pub fn cursor(self: &Arc<Self>, name: &str, text: &str, is_held: bool, scroll: Scroll) -> Listing {
+        self.put(Entry::Cursor(ListedCursor {
+            name: name.to_string(),
+            text: text.to_string(),
+            is_held,
+            scrolls: scroll != Scroll::Forward,
+            since_us: now_us(),
+        }))
+    }
 }
 
 impl Connection {
@@ -63,19 +75,9 @@ impl Connection {
         self.session.facts.listed.put(Entry::Statement(ListedStatement {
             name: name.to_string(),
             text: text.to_string(),
-            since_us: super::clock::now_us(),
+            since_us: now_us(),
             parameters: types.iter().map(SqlType::oid).collect(),
             is_of_sql,
-        }))
-    }
-
-    pub(super) fn list_cursor(&self, name: &str, text: &str, is_held: bool, scroll: Scroll) -> Listing {
-        self.session.facts.listed.put(Entry::Cursor(ListedCursor {
-            name: name.to_string(),
-            text: text.to_string(),
-            is_held,
-            scrolls: scroll != Scroll::Forward,
-            since_us: super::clock::now_us(),
         }))
     }
 }

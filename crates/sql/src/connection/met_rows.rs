@@ -230,7 +230,7 @@ impl Connection {
         rows: &mut [Vec<Value>],
         parameters: &[Value],
     ) -> Result<()> {
-        let mut proposed = HeldRows::new(self.holding());
+        let mut proposed = HeldRows::new(self.session.holding());
         for (place, row) in rows.iter().enumerate() {
             let mut row = row.clone();
             row.push(Value::BigInt(i64::try_from(place).unwrap_or(i64::MAX)));

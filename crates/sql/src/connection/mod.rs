@@ -24,6 +24,7 @@
 //! | `asked_first`, `written_rows` | what such parts see of each other: nothing; each row is written once |
 //! | `skip_locked` | `SKIP LOCKED` |
 //! | `stance` | what statements stand on in a cluster: the lead of this node, or the state |
+//! | `open_transaction` | what a transaction has from its begin to its end, and how it stands |
 //! | `transaction` | begin, commit, roll back, savepoints |
 //! | `session`, `execution` | what a client has for as long as it stays; what a statement has while it runs |
 //! | `session_command` | settings, prepared statements, locks and the like by SQL |
@@ -68,6 +69,7 @@ mod merge;
 mod met_rows;
 mod notify;
 mod numbers;
+mod open_transaction;
 mod past;
 mod plan;
 mod plan_cache;
@@ -92,9 +94,9 @@ mod write_query;
 mod written_rows;
 
 pub use listed::Listing;
+pub use open_transaction::aborted;
 pub use prepared::{KeptStatement, Prepared};
 pub use sql_database::{MemoryBounds, SqlDatabase};
-pub use transaction::aborted;
 
 use crate::settings::Settings;
 pub use crate::settings::Timeouts;
@@ -110,14 +112,15 @@ use fabius_sql_syntax as syntax;
 use facts::Facts;
 use futures::stream::BoxStream;
 use login::Login;
+use open_transaction::{OpenTransaction, TransactionState};
 use parking_lot::Mutex;
 use presence::Presence;
-use session::Session;
+pub(crate) use session::Session;
 use sql_database::Perspective;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-use transaction::{End, OpenTransaction, TransactionState};
+use transaction::End;
 
 /// Where a connection's transaction stands: PostgreSQL's `I`, `T` and `E`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,7 +137,7 @@ pub enum TransactionStatus {
 pub struct Connection {
     database: Arc<SqlDatabase>,
     pub(crate) session: Session,
-    transaction: TransactionState,
+    pub(crate) transaction: TransactionState,
     execution: Execution,
 }
 

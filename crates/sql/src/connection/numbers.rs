@@ -5,6 +5,7 @@
 //! there were too few, the program has aborted, and runs again with more.
 
 use super::Connection;
+use super::deferred::Doubt;
 use super::row_lock::unless_waited;
 use crate::sequence::{self, Reserved};
 use fabius::{Hold, Statement};
@@ -53,7 +54,8 @@ impl Connection {
             let outcome = self.submit(statement, &arguments, lowered.row_lock).await;
             let mut results =
                 outcome.map_err(|error| Connection::explained(error, (lowered, statement), catalog))?;
-            self.keep_doubts(catalog, lowered, lowered.take_doubtful(&mut results));
+            let lists = lowered.take_doubtful(&mut results);
+            self.transaction.doubt(Doubt::all(catalog, lowered, lists));
             return Ok(results);
         }
         let sequences: Vec<Sequence> = lowered
@@ -70,7 +72,7 @@ impl Connection {
                 arguments[reserve.at + 1] = Value::BigInt(reserved.count);
                 given.push(reserved);
             }
-            if self.is_keyed() && !self.is_in_transaction() {
+            if self.session.is_keyed() && self.transaction.is_idle() {
                 // The first outcome under a key stays: whether there are enough has to be known before.
                 let tried = self.start().run(statement, &arguments, Hold::Observe).await;
                 if let Some(short) = tried.as_ref().err().and_then(|error| shortage(error, &given)) {
@@ -80,7 +82,8 @@ impl Connection {
             }
             match self.submit(statement, &arguments, lowered.row_lock).await {
                 Ok(mut results) => {
-                    self.keep_doubts(catalog, lowered, lowered.take_doubtful(&mut results));
+                    let lists = lowered.take_doubtful(&mut results);
+                    self.transaction.doubt(Doubt::all(catalog, lowered, lists));
                     self.numbers_taken(lowered, &sequences, &given, &mut results);
                     return Ok(results);
                 }
@@ -92,10 +95,6 @@ impl Connection {
                 }
             }
         }
-    }
-
-    pub(super) fn is_keyed(&self) -> bool {
-        self.session.settings.idempotency_key().is_some()
     }
 
     /// Gives all numbers back, and wants more of those that were too few.

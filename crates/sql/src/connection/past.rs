@@ -4,6 +4,7 @@
 //! a table whose rows have got another place since then, or which was not there, cannot be read.
 
 use super::Connection;
+use super::session::Session;
 use fabius::Moment;
 use fabius_sql_meaning::catalog::{Catalog, ObjectName};
 use fabius_sql_meaning::sql_type::SqlType;
@@ -26,11 +27,6 @@ fn moment(text: &str, style: &text_format::TextStyle) -> Result<Moment> {
 }
 
 impl Connection {
-    /// Checks a value that `fabius.as_of` is to have.
-    pub(super) fn check_moment(&self, text: &str) -> Result<()> {
-        if text.trim().is_empty() { Ok(()) } else { moment(text, self.session.settings.style()).map(drop) }
-    }
-
     /// Makes the transaction read at the moment that is set, if one is. `names` are the tables that it will read.
     pub(super) async fn stand_in_the_past(&mut self, catalog: &Catalog, names: &[ObjectName]) -> Result<()> {
         let Some(text) = self.session.settings.as_of() else { return Ok(()) };
@@ -51,11 +47,6 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether transactions read at a moment of the past.
-    pub(super) fn reads_the_past(&self) -> bool {
-        self.session.settings.as_of().is_some()
-    }
-
     /// `fabius.seq()`: the seq at which the transaction reads, or the newest.
     pub(super) async fn current_seq(&mut self) -> Result<Value> {
         let catalog = self.catalog();
@@ -66,5 +57,17 @@ impl Connection {
         };
         let seq = own.unwrap_or_else(|| self.database.database().standpoint().seq());
         Ok(Value::BigInt(i64::try_from(seq.0).unwrap_or(i64::MAX)))
+    }
+}
+
+impl Session {
+    /// Checks a value that `fabius.as_of` is to have.
+    pub(super) fn check_moment(&self, text: &str) -> Result<()> {
+        if text.trim().is_empty() { Ok(()) } else { moment(text, self.settings.style()).map(drop) }
+    }
+
+    /// Whether transactions read at a moment of the past.
+    pub(super) fn reads_the_past(&self) -> bool {
+        self.settings.as_of().is_some()
     }
 }

@@ -9,11 +9,12 @@
 
 use super::held_rows::{HeldRows, size};
 use super::listed::Listing;
+use super::open_transaction::{Running, ended};
 use super::plan::Given;
 use super::plan::Program;
 use super::prepared::{KeptStatement, Prepared};
+use super::session::Session;
 use super::source::{SMALL_BYTES, TransactionRows};
-use super::transaction::{Running, ended};
 use super::{Connection, Response};
 use fabius::{Concurrency, Held, Patience, Transaction};
 use fabius_sql_meaning::catalog::Catalog;
@@ -53,11 +54,6 @@ struct RowStream {
 }
 
 impl Connection {
-    /// To hold something by.
-    pub(super) fn holding(&self) -> Held {
-        Held::new(Some(self.session.memory.clone()))
-    }
-
     /// Holds so many bytes besides.
     ///
     /// # Errors
@@ -74,11 +70,6 @@ impl Connection {
     /// As [`Connection::hold`].
     pub fn keep(&self, prepared: Arc<Prepared>, listed: Option<Listing>) -> Result<KeptStatement> {
         Ok(KeptStatement { held: self.hold(prepared.bytes_to_keep())?, prepared, _listed: listed })
-    }
-
-    /// What the client is told when there was no room for a result.
-    pub(super) fn refusal(&self, error: Error) -> Error {
-        self.holding().refusal(error)
     }
 
     /// Runs a program that only reads rows, unless its result is large.
@@ -186,7 +177,7 @@ impl Connection {
     ) -> Result<RowStream> {
         let outcome = loop {
             self.session_facts();
-            self.begin_taking();
+            self.session.facts.advisory.lock().begin_taking();
             let running: Running = match self.transaction.get() {
                 Some(open) => open.running.clone(),
                 None => Arc::new(tokio::sync::Mutex::new(None)),
@@ -233,7 +224,7 @@ impl Connection {
         );
         let source = TransactionRows::new(place, running, query, within).await?;
         let most = if source.stands() { most } else { (usize::MAX, usize::MAX) };
-        let mut first = HeldRows::new(self.holding());
+        let mut first = HeldRows::new(self.session.holding());
         let mut rest = query.run(parameters, Arc::new(source), &self.session.memory).await?;
         first.fill(&mut rest, most).await?;
         Ok(RowStream { first, rest })
@@ -241,9 +232,21 @@ impl Connection {
 
     /// Puts in force what the last query has set (`set_config`).
     fn set_as_told(&mut self) -> Result<()> {
-        self.keep_given();
+        self.session.keep_given();
         let set = std::mem::take(&mut self.session.facts.now.lock().set);
         set.into_iter().try_for_each(|(name, value, is_local)| self.set_now(&name, Some(&value), is_local))
+    }
+}
+
+impl Session {
+    /// To hold something by.
+    pub(super) fn holding(&self) -> Held {
+        Held::new(Some(self.memory.clone()))
+    }
+
+    /// What the client is told when there was no room for a result.
+    pub(super) fn refusal(&self, error: Error) -> Error {
+        self.holding().refusal(error)
     }
 
     /// What a program's results are to the client.

@@ -1,12 +1,13 @@
 //! Programs and queries: arguments in, rows out.
 
 use super::numbers::row_numbers_of;
+use super::open_transaction::{Moment, ended};
 use super::plan::{Body, Given, Plan, Program, Ready};
 use super::prepared::Prepared;
 use super::result::Small;
 use super::row_lock::submit_locking;
 use super::stance::Stance;
-use super::transaction::{Moment, ended, redefined};
+use super::transaction::redefined;
 use super::{Connection, Response};
 use crate::lock::{LockKey, LockMode, Patience};
 use fabius_sql_meaning::catalog::Table;
@@ -60,7 +61,7 @@ impl Connection {
         prepared: &Arc<Prepared>,
         parameters: &[Value],
     ) -> Result<Response> {
-        let is_alone = self.reads_the_past() && self.begin_alone();
+        let is_alone = self.session.reads_the_past() && self.begin_alone();
         let outcome = self.answer_until_settled(prepared, parameters).await;
         match self.end_alone(is_alone, outcome).await {
             Err(error) if !is_alone && self.is_of_deferred(&error) => {}
@@ -252,31 +253,6 @@ impl Connection {
         }
     }
 
-    /// Passes on what functions said: the rows of [`Lowered::notices`](fabius_sql_program::lowered::Lowered::notices).
-    pub(super) fn say(&mut self, notices: Option<Value>) {
-        let Some(Value::List(notices)) = notices else { return };
-        for notice in notices.iter() {
-            let text = |at: usize| match notice.get(at) {
-                Some(Value::Text(text)) => Some(text.to_string()),
-                _ => None,
-            };
-            let severity = match text(0).as_deref() {
-                Some("WARNING") => "WARNING",
-                Some("INFO") => "INFO",
-                _ => "NOTICE",
-            };
-            let state = text(1).and_then(|code| SqlState::parse(&code)).unwrap_or(SqlState(*b"00000"));
-            let mut error = Error::new(state, text(2).unwrap_or_default());
-            if let Some(detail) = text(3) {
-                error = error.with_detail(detail);
-            }
-            if let Some(hint) = text(4) {
-                error = error.with_hint(hint);
-            }
-            self.session.notices.push(super::Notice { severity, error });
-        }
-    }
-
     pub(super) async fn perform(
         &mut self,
         catalog: &Arc<Catalog>,
@@ -313,9 +289,9 @@ impl Connection {
                         Small::Unknown => self.call_program(catalog, &program, given).await?,
                     };
                 if program.lowered.notices {
-                    self.say(results.pop());
+                    self.session.say(results.pop());
                 }
-                self.respond(&program.lowered, results)
+                self.session.respond(&program.lowered, results)
             }
             Body::Query(query) => {
                 let rows = Box::pin(self.rows_as_they_come(query, parameters)).await?;
@@ -380,7 +356,7 @@ impl Connection {
             let (database, room) = (self.database.database(), self.session.memory.left());
             let outcome = database.read(statement, arguments, room, Some(&self.session.recall)).await;
             self.session.note_place(outcome.as_ref().ok().map(|outcome| outcome.seq), false);
-            let outcome = outcome.map_err(|error| self.refusal(error))?;
+            let outcome = outcome.map_err(|error| self.session.refusal(error))?;
             return Ok(outcome.results);
         }
         let options = self.options();
@@ -502,7 +478,7 @@ impl Connection {
         let sequence = catalog.sequences.get(name).cloned().ok_or_else(|| {
             Error::new(SqlState::UNDEFINED_TABLE, format!("relation \"{}\" does not exist", name.name))
         })?;
-        if self.is_in_transaction() {
+        if !self.transaction.is_idle() {
             // Its statements see its snapshot; numbers are the newest all the same.
             self.database.come_up_to_date(false).await?;
         }
@@ -518,7 +494,7 @@ impl Connection {
 
     /// What queries ask about the session, as it is now.
     pub(crate) fn session_facts(&mut self) -> Arc<dyn SessionFacts> {
-        self.keep_given();
+        self.session.keep_given();
         let transaction_settings = self.transaction_settings();
         let roles = self.roles();
         let name = |role| self.session.login.name(role, &roles);
@@ -532,13 +508,6 @@ impl Connection {
         now.sequences = (self.session.numbers.values.clone(), self.session.numbers.last);
         drop(now);
         self.session.facts.clone()
-    }
-
-    /// Keeps what sequences have given to queries, for `currval` and `lastval`.
-    pub(super) fn keep_given(&mut self) {
-        for (sequence, value) in std::mem::take(&mut self.session.facts.now.lock().given) {
-            self.session.numbers.note(sequence, value);
-        }
     }
 
     /// Whether a command is a statement of rows.

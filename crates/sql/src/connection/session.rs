@@ -2,7 +2,7 @@
 //! itself and been told.
 
 use super::Notice;
-use super::cursor::Cursor;
+use super::cursor::Cursors;
 use super::facts::Facts;
 use super::login::Login;
 use super::prepared::KeptStatement;
@@ -24,7 +24,7 @@ pub(crate) struct Session {
     /// Temporary tables and the like.
     pub(super) temporary: Vec<Change>,
     pub(super) prepared: BTreeMap<String, KeptStatement>,
-    pub(super) cursors: BTreeMap<String, Cursor>,
+    pub(super) cursors: Cursors,
     pub(super) numbers: Numbers,
     pub(super) notices: Vec<Notice>,
     /// Where it is told what others tell.
@@ -88,7 +88,7 @@ impl Session {
             settings,
             temporary: Vec::new(),
             prepared: BTreeMap::new(),
-            cursors: BTreeMap::new(),
+            cursors: Cursors::default(),
             numbers: Numbers::default(),
             notices: Vec::new(),
             mailbox: Arc::default(),
@@ -167,5 +167,41 @@ impl Session {
         let mut notices = std::mem::take(&mut self.notices);
         notices.retain(|notice| rank(notice.severity) >= least);
         notices
+    }
+
+    /// Passes on what functions said: the rows of [`Lowered::notices`](fabius_sql_program::lowered::Lowered::notices).
+    pub(super) fn say(&mut self, notices: Option<Value>) {
+        let Some(Value::List(notices)) = notices else { return };
+        for notice in notices.iter() {
+            let text = |at: usize| match notice.get(at) {
+                Some(Value::Text(text)) => Some(text.to_string()),
+                _ => None,
+            };
+            let severity = match text(0).as_deref() {
+                Some("WARNING") => "WARNING",
+                Some("INFO") => "INFO",
+                _ => "NOTICE",
+            };
+            let state = text(1).and_then(|code| SqlState::parse(&code)).unwrap_or(SqlState(*b"00000"));
+            let mut error = Error::new(state, text(2).unwrap_or_default());
+            if let Some(detail) = text(3) {
+                error = error.with_detail(detail);
+            }
+            if let Some(hint) = text(4) {
+                error = error.with_hint(hint);
+            }
+            self.notices.push(super::Notice { severity, error });
+        }
+    }
+
+    /// Keeps what sequences have given to queries, for `currval` and `lastval`.
+    pub(super) fn keep_given(&mut self) {
+        for (sequence, value) in std::mem::take(&mut self.facts.now.lock().given) {
+            self.numbers.note(sequence, value);
+        }
+    }
+
+    pub(super) fn is_keyed(&self) -> bool {
+        self.settings.idempotency_key().is_some()
     }
 }

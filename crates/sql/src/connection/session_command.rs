@@ -1,8 +1,10 @@
 //! What concerns the session alone: settings, prepared statements by SQL, table locks, maintenance.
 
+use super::cursor::Cursors;
 use super::notify::ListenChange;
 use super::prepared::Prepared;
 use super::session::Numbers;
+use super::session::Session;
 use super::{Connection, Response};
 use crate::lock::{LockKey, LockMode, Patience};
 use fabius_sql_meaning::catalog;
@@ -31,7 +33,7 @@ impl Connection {
                 "SET"
             }
             Command::SetCharacteristics(characteristics) => {
-                self.set_characteristics(characteristics)?;
+                self.session.set_characteristics(characteristics)?;
                 "SET"
             }
             Command::Reset(Some(name)) => {
@@ -62,7 +64,7 @@ impl Connection {
                 "SET CONSTRAINTS"
             }
             Command::Deallocate(Some(name)) => {
-                self.prepared_named(name)?;
+                self.session.prepared_named(name)?;
                 self.session.prepared.remove(name);
                 "DEALLOCATE"
             }
@@ -120,7 +122,7 @@ impl Connection {
             }
         }
         match (name.to_lowercase().as_str(), value) {
-            ("fabius.as_of", Some(value)) => self.check_moment(value)?,
+            ("fabius.as_of", Some(value)) => self.session.check_moment(value)?,
             ("transaction_isolation" | "transaction_read_only" | "transaction_deferrable", Some(value)) => {
                 let on = matches!(value.to_lowercase().as_str(), "on" | "true" | "yes" | "1");
                 let levels = ["serializable", "repeatable read", "read committed", "read uncommitted"];
@@ -152,24 +154,6 @@ impl Connection {
         Ok(())
     }
 
-    fn set_characteristics(&mut self, characteristics: &Characteristics) -> Result<()> {
-        let switch = |on: bool| if on { "on" } else { "off" };
-        if let Some(is_read_only) = characteristics.is_read_only {
-            self.session.settings.set("default_transaction_read_only", Some(switch(is_read_only)), false)?;
-        }
-        if let Some(isolation) = characteristics.isolation {
-            self.session.settings.set("default_transaction_isolation", Some(isolation), false)?;
-        }
-        if let Some(is_deferrable) = characteristics.is_deferrable {
-            self.session.settings.set(
-                "default_transaction_deferrable",
-                Some(switch(is_deferrable)),
-                false,
-            )?;
-        }
-        Ok(())
-    }
-
     async fn discard(&mut self, what: Discard) -> Result<&'static str> {
         if what == Discard::All && self.transaction.is_block() {
             return Err(Error::new(SqlState(*b"25001"), "DISCARD ALL cannot run inside a transaction block"));
@@ -188,7 +172,7 @@ impl Connection {
         if what == Discard::All {
             self.unlisten_all();
             self.session.prepared.clear();
-            self.session.cursors.clear();
+            self.session.cursors = Cursors::default();
             self.session.facts.advisory.lock().give_back_all(
                 &self.database.locks,
                 self.session.process,
@@ -202,12 +186,6 @@ impl Connection {
             Discard::Plans => "DISCARD PLANS",
             Discard::Sequences => "DISCARD SEQUENCES",
             Discard::Temporary => "DISCARD TEMP",
-        })
-    }
-
-    pub(super) fn prepared_named(&self, name: &str) -> Result<&Arc<Prepared>> {
-        self.session.prepared.get(name).map(Deref::deref).ok_or_else(|| {
-            Error::new(SqlState(*b"26000"), format!("prepared statement \"{name}\" does not exist"))
         })
     }
 
@@ -234,7 +212,7 @@ impl Connection {
 
     /// `EXECUTE`
     pub(super) async fn execute_named(&mut self, name: &str, arguments: &[ast::Expr]) -> Result<Response> {
-        let prepared = self.prepared_named(name)?.clone();
+        let prepared = self.session.prepared_named(name)?.clone();
         if arguments.len() != prepared.parameters.len() {
             return Err(Error::new(
                 SqlState::SYNTAX_ERROR,
@@ -323,6 +301,28 @@ impl Connection {
             open.changes.push(change);
         }
         self.session.forget_catalog();
+    }
+}
+
+impl Session {
+    fn set_characteristics(&mut self, characteristics: &Characteristics) -> Result<()> {
+        let switch = |on: bool| if on { "on" } else { "off" };
+        if let Some(is_read_only) = characteristics.is_read_only {
+            self.settings.set("default_transaction_read_only", Some(switch(is_read_only)), false)?;
+        }
+        if let Some(isolation) = characteristics.isolation {
+            self.settings.set("default_transaction_isolation", Some(isolation), false)?;
+        }
+        if let Some(is_deferrable) = characteristics.is_deferrable {
+            self.settings.set("default_transaction_deferrable", Some(switch(is_deferrable)), false)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn prepared_named(&self, name: &str) -> Result<&Arc<Prepared>> {
+        self.prepared.get(name).map(Deref::deref).ok_or_else(|| {
+            Error::new(SqlState(*b"26000"), format!("prepared statement \"{name}\" does not exist"))
+        })
     }
 }
 

@@ -4,10 +4,10 @@
 //! to be kept, it is read at the transaction's seq, some rows at a time, as the query takes them.
 
 use super::given_rows::GivenRows;
+use super::open_transaction::{OpenTransaction, Running, ended};
 use super::row_lock::{submit_locking, unless_waited};
 use super::sql_database::Perspective;
 use super::sql_database::SqlDatabase;
-use super::transaction::{OpenTransaction, Running, ended};
 use async_trait::async_trait;
 use fabius::{Patience, ReaderStandpoint, ScanPlace, Standpoint, Transaction};
 use fabius_sql_meaning::catalog::{ObjectName, Oid, ROW_NUMBER};

@@ -1,139 +1,22 @@
 //! Transactions of a connection: begin, commit, roll back, savepoints; the catalog as a transaction sees it.
 
 use super::clock::now_us;
-use super::deferred::{ConstraintModes, Doubt};
+use super::deferred::ConstraintModes;
 use super::execution::Manner;
-use super::notify::ListenChange;
+use super::open_transaction::{Moment, OpenSavepoint, OpenTransaction, TransactionState};
 use super::plan::Body;
 use super::plan::Given;
 use super::stance::Stance;
 use super::{Connection, TransactionStatus};
 use crate::lock::{self, LockKey, LockMode};
-use crate::settings::SettingsMark;
-use fabius::{Concurrency, Footing, Grain, Savepoint, Transaction, TransactionOptions};
-use fabius_sql_meaning::catalog::Catalog;
+use fabius::{Concurrency, Footing, Grain, Transaction, TransactionOptions};
 use fabius_sql_meaning::catalog::Table;
-use fabius_sql_meaning::catalog::store::Change;
 use fabius_sql_program::bind::wording;
 use fabius_sql_syntax::command::Characteristics;
 use fabius_value::{Error, Result, SqlState};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::Mutex;
-
-/// What the database beneath has of a transaction; taken out when it ends.
-pub(super) type Running = Arc<Mutex<Option<Transaction>>>;
-
-/// Where a connection stands between the begin of a transaction and its end.
-pub(super) enum TransactionState {
-    /// None is open.
-    Idle,
-    /// One is open.
-    Open(OpenTransaction),
-    /// A statement of the one that is open has failed: it can only go back.
-    Failed(OpenTransaction),
-}
-
-impl TransactionState {
-    pub fn is_idle(&self) -> bool {
-        matches!(self, TransactionState::Idle)
-    }
-
-    pub fn has_failed(&self) -> bool {
-        matches!(self, TransactionState::Failed(_))
-    }
-
-    /// The transaction that is open, failed or not.
-    pub fn get(&self) -> Option<&OpenTransaction> {
-        match self {
-            TransactionState::Idle => None,
-            TransactionState::Open(open) | TransactionState::Failed(open) => Some(open),
-        }
-    }
-
-    /// As [`TransactionState::get`].
-    pub fn get_mut(&mut self) -> Option<&mut OpenTransaction> {
-        match self {
-            TransactionState::Idle => None,
-            TransactionState::Open(open) | TransactionState::Failed(open) => Some(open),
-        }
-    }
-
-    /// Whether the client has begun the one that is open.
-    pub fn is_block(&self) -> bool {
-        self.get().is_some_and(|open| !open.is_implicit)
-    }
-
-    /// Ends what is open.
-    pub fn take(&mut self) -> Option<OpenTransaction> {
-        match std::mem::replace(self, TransactionState::Idle) {
-            TransactionState::Idle => None,
-            TransactionState::Open(open) | TransactionState::Failed(open) => Some(open),
-        }
-    }
-
-    /// What is open has failed, or has gone back to before it did.
-    fn set_failed(&mut self, has_failed: bool) {
-        let state = if has_failed { TransactionState::Failed } else { TransactionState::Open };
-        *self = self.take().map_or(TransactionState::Idle, state);
-    }
-}
-
-/// The moment at which a transaction reads.
-pub(super) enum Moment {
-    /// No statement of rows has run yet: it is still to be chosen.
-    Open,
-    /// A statement of rows has run; names meant this then, where they counted.
-    Fixed(Option<Arc<Catalog>>),
-}
-
-/// A transaction that is open.
-pub(super) struct OpenTransaction {
-    pub running: Running,
-    /// The point before its first statement.
-    begin: Savepoint,
-    /// Whether it is the one of several statements of a message, not the client's own.
-    pub is_implicit: bool,
-    pub is_read_only: bool,
-    pub moment: Moment,
-    pub characteristics: Characteristics,
-    pub began_us: i64,
-    pub settings: SettingsMark,
-    pub savepoints: Vec<OpenSavepoint>,
-    /// Which constraints are deferred.
-    pub constraint_modes: ConstraintModes,
-    /// What of them did not hold so far.
-    pub doubts: Vec<Doubt>,
-    /// Changes of the catalog that are not committed.
-    pub changes: Vec<Change>,
-    /// Changes of temporary objects before it began.
-    pub temporary: Vec<Change>,
-    /// Tables of the storage that it has made.
-    pub made: Vec<String>,
-    /// Tables of the storage that are of no use once it has committed.
-    pub left: Vec<String>,
-    pub locks: Vec<LockKey>,
-    /// Where the session listens once it has committed.
-    pub listening: Vec<ListenChange>,
-    /// What it stands on.
-    pub stance: Stance,
-    /// Where queries of it read, while one does.
-    pub stand: Weak<fabius::ReaderStandpoint>,
-}
-
-/// A savepoint.
-pub(super) struct OpenSavepoint {
-    name: String,
-    point: Savepoint,
-    settings: SettingsMark,
-    constraint_modes: ConstraintModes,
-    doubts: Vec<Doubt>,
-    changes: usize,
-    temporary: Vec<Change>,
-    left: usize,
-    listening: usize,
-    told: usize,
-}
 
 /// How a transaction has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,17 +25,6 @@ pub(super) enum End {
     /// By a key of an earlier transaction, which has committed: what was done then stays, and nothing is done now.
     Repeated,
     RolledBack,
-}
-
-/// The error of statements in a transaction that has failed.
-pub fn aborted() -> Error {
-    let message = "current transaction is aborted, commands ignored until end of transaction block";
-    Error::new(state(b"25P02"), message)
-}
-
-/// The error of a statement in a transaction that is over.
-pub(super) fn ended() -> Error {
-    Error::new(SqlState(*b"25P02"), "the transaction has ended")
 }
 
 /// The error of a transaction whose statements were understood by a catalog that is not the newest any more.
@@ -168,24 +40,6 @@ fn state(code: &[u8; 5]) -> SqlState {
     SqlState(*code)
 }
 
-impl OpenTransaction {
-    pub fn has_run(&self) -> bool {
-        matches!(self.moment, Moment::Fixed(_))
-    }
-
-    /// Whether it was about to commit when whoever runs it was interrupted.
-    pub fn is_committing(&self) -> bool {
-        self.running.try_lock().is_ok_and(|running| running.is_none())
-    }
-
-    /// A statement of rows runs: what it reads is of one moment from now on.
-    pub fn fix_moment(&mut self) {
-        if let Moment::Open = self.moment {
-            self.moment = Moment::Fixed(None);
-        }
-    }
-}
-
 impl Connection {
     /// Where its transaction stands.
     pub fn status(&self) -> TransactionStatus {
@@ -195,11 +49,6 @@ impl Connection {
             TransactionState::Open(open) if !open.is_implicit => TransactionStatus::Open,
             TransactionState::Open(_) | TransactionState::Idle => TransactionStatus::Idle,
         }
-    }
-
-    /// `25P02` unless a statement can run now.
-    pub(super) fn refuse_if_failed(&self) -> Result<()> {
-        if self.transaction.has_failed() { Err(aborted()) } else { Ok(()) }
     }
 
     /// How it goes about what others do, by its settings.
@@ -239,7 +88,7 @@ impl Connection {
 
     fn open(&mut self, characteristics: &Characteristics, is_implicit: bool) {
         let is_read_only = characteristics.is_read_only.unwrap_or_else(|| self.session.settings.reads_only())
-            || self.reads_the_past();
+            || self.session.reads_the_past();
         // What a query told before, whose rows have been taken since.
         self.tell_unless_open();
         let running = self.start();
@@ -291,7 +140,7 @@ impl Connection {
 
     /// Begins a transaction of what runs now, unless one is open; whether it did.
     pub(crate) fn begin_alone(&mut self) -> bool {
-        let is_alone = !self.is_in_transaction();
+        let is_alone = self.transaction.is_idle();
         if is_alone {
             self.begin_within();
         }
@@ -316,7 +165,7 @@ impl Connection {
     pub async fn end_implicit(&mut self, commit: bool) -> Result<()> {
         match &self.transaction {
             TransactionState::Open(open) if open.is_implicit && commit => self.commit().await,
-            _ if self.is_in_implicit_transaction() => {
+            _ if self.transaction.is_implicit() => {
                 self.roll_back().await;
                 Ok(())
             }
@@ -326,7 +175,7 @@ impl Connection {
 
     /// Whether a transaction is open that the client has not begun itself.
     pub fn is_in_implicit_transaction(&self) -> bool {
-        self.transaction.get().is_some_and(|open| open.is_implicit)
+        self.transaction.is_implicit()
     }
 
     /// How many transactions `COMMIT` and `ROLLBACK` have ended so far.
@@ -415,12 +264,12 @@ impl Connection {
         if self.transaction.is_idle() {
             return Ok(());
         }
-        let settled = match self.has_doubts() {
+        let settled = match self.transaction.has_doubts() {
             true => Box::pin(self.settle_doubts(|_| true)).await,
             false => Ok(()),
         };
         let held = match settled {
-            Ok(()) => self.complete_cursors().await,
+            Ok(()) => self.session.cursors.complete().await,
             Err(error) => Err(error),
         };
         let Some(open) = self.transaction.get() else { return Ok(()) };
@@ -459,7 +308,7 @@ impl Connection {
             End::RolledBack => self.drop_storage(&open.made),
         }
         self.session.forget_catalog();
-        self.end_cursors(end != End::RolledBack);
+        self.session.cursors.end(end != End::RolledBack);
         self.let_go(&open.locks);
         self.end_telling(&open.listening, end == End::Committed);
     }
@@ -541,18 +390,9 @@ impl Connection {
         }
     }
 
-    fn needs_block(&self, what: &str) -> Result<()> {
-        match self.transaction.is_block() {
-            true => Ok(()),
-            false => {
-                Err(Error::new(state(b"25P01"), format!("{what} can only be used in transaction blocks")))
-            }
-        }
-    }
-
     /// `SAVEPOINT`
     pub(super) async fn savepoint(&mut self, name: String) -> Result<()> {
-        self.needs_block("SAVEPOINT")?;
+        self.transaction.needs_block("SAVEPOINT")?;
         let settings = self.session.settings.mark();
         let temporary = self.session.temporary.clone();
         if let Some(open) = self.transaction.get_mut()
@@ -577,18 +417,10 @@ impl Connection {
         Ok(())
     }
 
-    fn savepoint_at(&self, name: &str) -> Result<usize> {
-        let savepoints = self.transaction.get().map(|open| open.savepoints.as_slice()).unwrap_or_default();
-        savepoints
-            .iter()
-            .rposition(|savepoint| savepoint.name == name)
-            .ok_or_else(|| Error::new(state(b"3B001"), format!("savepoint \"{name}\" does not exist")))
-    }
-
     /// `ROLLBACK TO`
     pub(super) async fn roll_back_to(&mut self, name: &str) -> Result<()> {
-        self.needs_block("ROLLBACK TO SAVEPOINT")?;
-        let at = self.savepoint_at(name)?;
+        self.transaction.needs_block("ROLLBACK TO SAVEPOINT")?;
+        let at = self.transaction.savepoint_at(name)?;
         if let Some(open) = self.transaction.get_mut() {
             let savepoint = &open.savepoints[at];
             if let Some(running) = open.running.lock().await.as_mut() {
@@ -606,16 +438,6 @@ impl Connection {
             open.savepoints.truncate(at + 1);
             self.transaction.set_failed(false);
             self.session.forget_catalog();
-        }
-        Ok(())
-    }
-
-    /// `RELEASE`
-    pub(super) fn release(&mut self, name: &str) -> Result<()> {
-        self.needs_block("RELEASE SAVEPOINT")?;
-        let at = self.savepoint_at(name)?;
-        if let Some(open) = self.transaction.get_mut() {
-            open.savepoints.truncate(at);
         }
         Ok(())
     }
@@ -640,17 +462,6 @@ impl Connection {
 
 /// What definitions ask of the connection.
 impl Connection {
-    pub(crate) fn has_run(&self) -> bool {
-        self.transaction.get().is_some_and(OpenTransaction::has_run)
-    }
-
-    /// Whether a table of the storage is the transaction's own, and can be written without its other statements.
-    pub(crate) fn can_write_aside(&self, storage: &str) -> bool {
-        self.transaction
-            .get()
-            .is_some_and(|open| !open.has_run() && open.made.iter().any(|made| made == storage))
-    }
-
     pub(crate) fn set_copying(&mut self, copying: Option<crate::copy::copying::Copying>) {
         self.execution.copying = copying;
     }
@@ -659,31 +470,9 @@ impl Connection {
         self.execution.copying.take()
     }
 
-    pub(crate) fn is_in_transaction(&self) -> bool {
-        !self.transaction.is_idle()
-    }
-
-    pub(crate) fn is_read_only(&self) -> bool {
-        self.transaction.get().is_some_and(|open| open.is_read_only)
-    }
-
     /// Why something is refused that only reads.
     pub(crate) fn refuse_to_write(&self, what: &str) -> Error {
         Error::new(state(b"25006"), format!("cannot execute {what} in a read-only transaction"))
-    }
-
-    /// A table of the storage is made: it is dropped if the transaction does not commit.
-    pub(crate) fn note_made(&mut self, storage: String) {
-        if let Some(open) = self.transaction.get_mut() {
-            open.made.push(storage);
-        }
-    }
-
-    /// A table of the storage is of no use once the transaction has committed.
-    pub(crate) fn note_left(&mut self, storage: String) {
-        if let Some(open) = self.transaction.get_mut() {
-            open.left.push(storage);
-        }
     }
 
     /// Runs a program that fills a table of the storage that nobody else sees yet: by itself, as long as the
@@ -693,7 +482,7 @@ impl Connection {
         statement: &Arc<fabius::Statement>,
         arguments: &[fabius_value::Value],
     ) -> Result<Vec<fabius_value::Value>> {
-        match self.has_run() {
+        match self.transaction.has_run() {
             true => self.submit(statement, arguments, None).await,
             false => Ok(self.database.database().run(statement, arguments, None).await?.results),
         }

@@ -335,7 +335,7 @@ impl Connection {
             let is_last = at + 1 == all.parts.len();
             match response {
                 Response::Rows { columns, mut rows, tag } => {
-                    let mut held = HeldRows::new(self.holding());
+                    let mut held = HeldRows::new(self.session.holding());
                     held.fill(&mut rows, (usize::MAX, usize::MAX)).await?;
                     if all.answering.map_or(is_last, |answering| answering == at) {
                         let tag = if all.answering.is_some() { "SELECT" } else { all.tag.unwrap_or(tag) };

@@ -90,7 +90,7 @@ impl Connection {
         options: &CopyOptions,
         is_alone: bool,
     ) -> Result<Copying> {
-        if self.is_read_only() {
+        if self.transaction.is_read_only() {
             return Err(self.refuse_to_write("COPY FROM"));
         }
         self.refuse_void_locks()?;
@@ -104,7 +104,7 @@ impl Connection {
         let table = (**catalog.table(name)?).clone();
         let columns = columns_of(&table, given)?;
         let insert = BulkWrite::new(self.database().database(), &catalog, &table, &columns)?;
-        let is_aside = self.can_write_aside(&table.storage);
+        let is_aside = self.transaction.can_write_aside(&table.storage);
         Ok(Copying {
             table,
             columns,
@@ -226,7 +226,7 @@ impl Connection {
 
     /// Too much to keep: the table's rows, and what is copied, go to a table of the storage of their own.
     async fn go_aside(&mut self, copying: &mut Copying) -> Result<()> {
-        if self.has_run() || self.stands_elsewhere() {
+        if self.transaction.has_run() || self.stands_elsewhere() {
             // The transaction reads at a moment of its own: what it writes is a part of it.
             self.write_kept(copying).await?;
             copying.bytes = 0;

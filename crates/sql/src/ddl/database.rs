@@ -18,20 +18,6 @@ const LOOKS: usize = 50;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 impl Connection {
-    /// Refuses what is no part of a transaction.
-    ///
-    /// # Errors
-    /// `25001`
-    pub(super) fn refuse_within(&self, what: &str) -> Result<()> {
-        match self.is_in_transaction() && (!self.is_in_implicit_transaction() || self.has_run()) {
-            true => {
-                let message = format!("{what} cannot run inside a transaction block");
-                Err(Error::new(SqlState(*b"25001"), message))
-            }
-            false => Ok(()),
-        }
-    }
-
     pub(super) async fn create_database(
         &mut self,
         name: &str,
@@ -165,7 +151,7 @@ impl Connection {
     fn forget_database(&mut self, oid: Oid) {
         let catalog = self.database().catalog(oid, Perspective::along(&[]));
         for table in catalog.tables.values() {
-            self.note_left(table.storage.clone());
+            self.transaction.note_left(table.storage.clone());
         }
         for row in catalog.rows() {
             self.record(Change { row, object: None }, false);

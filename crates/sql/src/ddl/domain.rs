@@ -229,7 +229,7 @@ impl Connection {
             let details = names.iter().map(|name| format!("{name} depends on {called}"));
             return Err(depended_on(&called, details.collect::<Vec<_>>().join("\n")));
         }
-        self.say_cascade(&names);
+        self.session.say_cascade(&names);
         for before in tables {
             let mut after = (*before).clone();
             for column in of_domain(&before, domain) {

@@ -2,6 +2,7 @@
 
 use super::{depended_on, not_supported};
 use crate::connection::Connection;
+use crate::connection::Session;
 use crate::lock::{LockKey, LockMode};
 use fabius_sql_meaning::catalog::named_relation::relations_of;
 use fabius_sql_meaning::catalog::{
@@ -171,7 +172,7 @@ impl Connection {
                 dependent.iter().map(|(one, on)| format!("{one} depends on {on}")).collect();
             return Err(depended_on(&called, details.join("\n")));
         }
-        self.say_cascade(&dependent.into_iter().map(|(one, _)| one).collect::<Vec<_>>());
+        self.session.say_cascade(&dependent.into_iter().map(|(one, _)| one).collect::<Vec<_>>());
         for child in &children {
             self.lock_all(&[LockKey::Relation(child.oid)], LockMode::AccessExclusive).await?;
             let mut child = (**self.catalog().tables.get(&child.name).unwrap_or(child)).clone();
@@ -200,24 +201,9 @@ impl Connection {
         for sequence in owned.cloned().collect::<Vec<_>>() {
             self.record_gone(sequence.oid, table.is_temporary());
         }
-        self.note_left(table.storage.clone());
+        self.transaction.note_left(table.storage.clone());
         table.keys().for_each(|key| self.forget_comments(key.oid));
         self.record_gone(table.oid, table.is_temporary());
-    }
-
-    /// Says what goes with what is dropped.
-    pub(super) fn say_cascade(&mut self, gone: &[String]) {
-        let notice = |message: String| Error::new(SqlState(*b"00000"), message);
-        match gone {
-            [] => {}
-            [one] => self.session.notice(notice(format!("drop cascades to {one}"))),
-            several => {
-                let details: Vec<String> =
-                    several.iter().map(|one| format!("drop cascades to {one}")).collect();
-                let message = format!("drop cascades to {} other objects", several.len());
-                self.session.notice(notice(message).with_detail(details.join("\n")));
-            }
-        }
     }
 
     async fn drop_index(&mut self, table: &Table, index: &str) -> Result<()> {
@@ -317,7 +303,7 @@ impl Connection {
                 called.iter().map(|one| format!("{one} depends on schema {name}")).collect();
             return Err(depended_on(&format!("schema {name}"), details.join("\n")));
         }
-        self.say_cascade(&called);
+        self.session.say_cascade(&called);
         let together: Vec<ObjectName> =
             [&views, &materialized, &tables].into_iter().flatten().cloned().collect();
         for relation in &together {
@@ -398,7 +384,7 @@ impl Connection {
             at += 1;
         }
         for mut table in tables {
-            self.note_left(table.storage.clone());
+            self.transaction.note_left(table.storage.clone());
             table.keys().for_each(|key| self.forget_comments(key.oid));
             self.make_storage(&mut table)?;
             if matches!(truncate.identity, Some(ast::TruncateIdentityOption::Restart)) {
@@ -413,5 +399,22 @@ impl Connection {
             self.put_table(table);
         }
         Ok("TRUNCATE TABLE".into())
+    }
+}
+
+impl Session {
+    /// Says what goes with what is dropped.
+    pub(super) fn say_cascade(&mut self, gone: &[String]) {
+        let notice = |message: String| Error::new(SqlState(*b"00000"), message);
+        match gone {
+            [] => {}
+            [one] => self.notice(notice(format!("drop cascades to {one}"))),
+            several => {
+                let details: Vec<String> =
+                    several.iter().map(|one| format!("drop cascades to {one}")).collect();
+                let message = format!("drop cascades to {} other objects", several.len());
+                self.notice(notice(message).with_detail(details.join("\n")));
+            }
+        }
     }
 }

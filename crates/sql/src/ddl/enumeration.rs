@@ -264,7 +264,7 @@ impl Connection {
             let details = details.collect::<Vec<_>>().join("\n");
             return Err(depended_on(&format!("type {}", of.shown()), details));
         }
-        self.say_cascade(&names);
+        self.session.say_cascade(&names);
         let views = users.views.iter().map(|view| &view.name);
         for view in views.chain(users.materialized.iter().map(|view| &view.name)) {
             self.drop_relation(view, true, &[]).await?;

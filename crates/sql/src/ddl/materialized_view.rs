@@ -65,7 +65,7 @@ impl Connection {
                 "Create a unique index with no WHERE clause on one or more columns of the materialized view.",
             ));
         }
-        self.note_left(table.storage.clone());
+        self.transaction.note_left(table.storage.clone());
         self.fill(table, with_data).await?;
         Ok("REFRESH MATERIALIZED VIEW".into())
     }

@@ -83,9 +83,9 @@ impl Connection {
     /// Runs a definition that we have read.
     pub(crate) async fn define_command(&mut self, command: &Command, text: &str) -> Result<Response> {
         match command {
-            Command::CreateDatabase { .. } => self.refuse_within("CREATE DATABASE")?,
+            Command::CreateDatabase { .. } => self.transaction.refuse_within("CREATE DATABASE")?,
             Command::ChangeDatabase { change: DatabaseChange::Drop { .. }, .. } => {
-                self.refuse_within("DROP DATABASE")?;
+                self.transaction.refuse_within("DROP DATABASE")?;
             }
             _ => {}
         }
@@ -139,7 +139,7 @@ impl Connection {
 
     fn refuse_to_define(&self, text: &str) -> Result<()> {
         let words = || text.split_whitespace().take(2).map(str::to_uppercase).collect::<Vec<_>>().join(" ");
-        if self.is_read_only() {
+        if self.transaction.is_read_only() {
             return Err(self.refuse_to_write(&words()));
         }
         self.need_lead(&format!("execute {}", words()))?;

@@ -87,7 +87,7 @@ impl Connection {
         table.storage = self.database().new_storage(&table.name.name);
         let text = definition(table)?;
         self.database().database().define(&text)?;
-        self.note_made(table.storage.clone());
+        self.transaction.note_made(table.storage.clone());
         Ok(())
     }
 
@@ -102,7 +102,7 @@ impl Connection {
         filling: &Filling,
     ) -> Result<()> {
         self.make_storage(after)?;
-        self.note_left(before.storage.clone());
+        self.transaction.note_left(before.storage.clone());
         let (text, arguments) = self.copying(before, after, filling).await?;
         let statement = self.database().database().statement_text(&text)?;
         let outcome = self.submit_aside(&statement, &arguments).await;

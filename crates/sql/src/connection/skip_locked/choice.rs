@@ -3,7 +3,6 @@
 use super::super::plan::{Choice, Given, Plan};
 use super::super::{Connection, Response};
 use super::not_supported;
-use fabius::Transaction;
 use fabius_sql_meaning::catalog::{Catalog, ROW_NUMBER, Relation, folded};
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_sql_program::bind::is_aggregated;
@@ -228,13 +227,13 @@ impl Connection {
         row: &Plan,
         parameters: Vec<Value>,
     ) -> Result<Vec<Vec<Value>>> {
-        let point = self.point().await;
+        let point = self.transaction.point().await;
         let rows = match self.rows_by(catalog, row, &parameters).await {
             Err(error) if error.state() == SqlState::LOCK_NOT_AVAILABLE => Vec::new(),
             rows => rows?,
         };
         if rows.is_empty() {
-            self.forget_since(point).await;
+            self.transaction.forget_since(point).await;
         }
         Ok(rows)
     }
@@ -246,11 +245,11 @@ impl Connection {
         plan: &Plan,
         parameters: &[Value],
     ) -> Result<Vec<Vec<Value>>> {
-        let point = self.point().await;
+        let point = self.transaction.point().await;
         self.execution.manner.is_looking = true;
         let rows = self.rows_by(catalog, plan, parameters).await;
         self.execution.manner.is_looking = false;
-        self.forget_since(point).await;
+        self.transaction.forget_since(point).await;
         rows
     }
 
@@ -264,19 +263,6 @@ impl Connection {
         match Box::pin(self.perform(catalog, plan, given)).await? {
             Response::Rows { rows, .. } => rows.try_collect().await,
             _ => Ok(Vec::new()),
-        }
-    }
-
-    async fn point(&mut self) -> Option<fabius::Savepoint> {
-        let running = self.transaction.get()?.running.clone();
-        let running = running.lock().await;
-        running.as_ref().map(Transaction::savepoint)
-    }
-
-    async fn forget_since(&mut self, point: Option<fabius::Savepoint>) {
-        let Some(open) = self.transaction.get() else { return };
-        if let (Some(point), Some(running)) = (point, open.running.lock().await.as_mut()) {
-            running.roll_back_to(&point);
         }
     }
 }

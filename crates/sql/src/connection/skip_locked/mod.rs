@@ -155,7 +155,7 @@ impl Connection {
         plan: &SkipLocked,
         given: Given<'_>,
     ) -> Result<Response> {
-        let is_alone = !self.is_in_transaction();
+        let is_alone = self.transaction.is_idle();
         if is_alone && matches!((&plan.how, &plan.direct.body), (How::Within(_), Body::Program(_))) {
             self.execution.manner.is_impatient = true;
             let outcome = Box::pin(self.perform(catalog, &plan.direct, given)).await;
@@ -196,7 +196,7 @@ impl Connection {
                 return Err(Error::new(SqlState(*b"XX000"), "a query without rows"));
             };
             if *wanted == Rows::Relation {
-                let mut held = HeldRows::new(self.holding());
+                let mut held = HeldRows::new(self.session.holding());
                 held.fill(&mut rows, (usize::MAX, usize::MAX)).await?;
                 self.execution.given.insert(query.number, held);
                 counts.push(0);
