@@ -89,6 +89,11 @@ impl KeyRange {
         columns.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
     }
 
+    /// Whether it is not the whole of its key.
+    pub(super) fn is_bounded(&self) -> bool {
+        !self.equal.is_empty() || self.lower.is_some() || self.upper.is_some()
+    }
+
     /// Whether at most one row is in it.
     pub(super) fn is_of_one_row(&self, table: &Table) -> bool {
         let is_its = |key: &&Key| self.index.as_ref().is_some_and(|name| *name == key.name);

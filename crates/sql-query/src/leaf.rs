@@ -224,6 +224,7 @@ impl LeafScan {
             Leaf::Table { table, .. } => match self.ranges.iter().all(|range| range.is_of_one_row(table)) {
                 true => Fewness::Few,
                 false if self.ranges.iter().all(|range| !range.equal.is_empty()) => Fewness::Some,
+                false if self.ranges.iter().all(KeyRange::is_bounded) => Fewness::Bounded,
                 false => Fewness::Unknown,
             },
             Leaf::System(_) | Leaf::Sequence(_) => Fewness::Unknown,

@@ -49,10 +49,15 @@ impl PhysicalOptimizerRule for LookupJoins {
     ) -> FusionResult<Arc<dyn ExecutionPlan>> {
         let each = |plan: Arc<dyn ExecutionPlan>| {
             let Some(join) = plan.downcast_ref::<HashJoinExec>() else { return Ok(Transformed::no(plan)) };
+            // Bounds on a key may hold most of a table: only whether there is a partner costs as little either way.
+            let least = match join.join_type() {
+                JoinType::LeftSemi => Fewness::Bounded,
+                _ => Fewness::Grouped,
+            };
             let is_other_way = join.join_type().supports_swap()
                 && !join.null_aware
                 && fewness(join.right()) > fewness(join.left())
-                && fewness(join.right()) > Fewness::Unknown;
+                && fewness(join.right()) >= least;
             if is_other_way
                 && let Some(turned) = with_lookups_beneath(&join.swap_inputs(PartitionMode::CollectLeft)?)?
             {

@@ -12,6 +12,8 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fewness {
     Unknown,
+    /// Those between bounds on a key.
+    Bounded,
     /// One for each group.
     Grouped,
     /// Those of some values of the first columns of a key.

@@ -50,7 +50,7 @@ pub use function::function;
 pub use list_item::{ListItem, list_item, place_of_name};
 pub use named::Named;
 pub use operator::{condition, infix, prefix, resolved, truth};
-pub use placement::misplaced;
+pub use placement::{calls_sets, misplaced};
 pub use row_value::row_of;
 pub use row_window::{RowCount, RowWindow, row_count};
 pub use scope::{Column, Merged, Scope, ScopeColumn, Side, Sight};

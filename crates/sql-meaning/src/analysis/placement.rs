@@ -181,6 +181,11 @@ fn no_windows(part: &impl Visit, clause: &'static str) -> Judged {
     refuse(part, Refuses::Windows, clause)
 }
 
+/// Whether parts of a query call a function that returns a set; what queries within call is these queries' own.
+pub fn calls_sets(parts: &impl Visit) -> bool {
+    refuse(parts, Refuses::Sets, "").is_break()
+}
+
 /// Refuses all that is no value of one row.
 fn of_one_row(part: &impl Visit, clause: &'static str) -> Judged {
     no_windows(part, clause)?;

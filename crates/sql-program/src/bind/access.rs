@@ -66,7 +66,7 @@ impl Access {
 }
 
 /// The ways to a table that its keys and indexes give, best first; the last goes over all of it.
-pub(super) fn ways(table: &Table, says: &Says, with_lists: bool) -> Vec<Access> {
+pub(super) fn ways(table: &Table, says: &Says) -> Vec<Access> {
     let place = |name: &String| table.columns.iter().position(|column| column.name == *name);
     let mut ways = Vec::new();
     let mut keys: Vec<(Option<String>, &[String], bool)> = Vec::new();
@@ -83,14 +83,12 @@ pub(super) fn ways(table: &Table, says: &Says, with_lists: bool) -> Vec<Access> 
         let mut order = columns.clone();
         order.extend(primary.into_iter().filter(|column| !columns.contains(column)));
         ways.push(way(index.clone(), columns.clone(), order.clone(), unique, says, None));
-        if with_lists {
-            for list in &says.memberships {
-                if list.columns.iter().all(|column| columns.contains(column)) {
-                    let way = way(index.clone(), columns.clone(), order.clone(), unique, says, Some(list));
-                    let uses = way.equal.iter().filter(|part| matches!(part, Part::Field(_))).count();
-                    if uses == list.columns.len() {
-                        ways.push(way);
-                    }
+        for list in &says.memberships {
+            if list.columns.iter().all(|column| columns.contains(column)) {
+                let way = way(index.clone(), columns.clone(), order.clone(), unique, says, Some(list));
+                let uses = way.equal.iter().filter(|part| matches!(part, Part::Field(_))).count();
+                if uses == list.columns.len() {
+                    ways.push(way);
                 }
             }
         }
@@ -107,6 +105,16 @@ pub(super) fn ways(table: &Table, says: &Says, with_lists: bool) -> Vec<Access> 
         score: 0,
     });
     ways.sort_by_key(|way| std::cmp::Reverse(way.score));
+    // What does not serve one way serves none, and is not tried for each of them.
+    let mut queries = Vec::new();
+    ways.retain(|way| match &way.list {
+        Some(Membership { condition, values: Members::Query(_), .. }) => {
+            let is_first = !queries.contains(condition);
+            queries.push(*condition);
+            is_first
+        }
+        _ => true,
+    });
     ways
 }
 
@@ -153,10 +161,10 @@ fn way(
     Access { index, columns, order, equal, lower, upper, list: list.cloned(), is_unique, score }
 }
 
-/// The list of a way, made a parameter: its name and its fields' types.
-struct ListParameter {
-    name: String,
-    fields: Vec<DataType>,
+/// The list of a way, as the program has it: its name and its fields' types.
+pub(super) struct ListParameter {
+    pub(super) name: String,
+    pub(super) fields: Vec<DataType>,
 }
 
 /// A way with its values: what a loop or lookup is made of.
@@ -197,7 +205,7 @@ impl Binder<'_> {
             let value = match part {
                 Part::Field(at) => match &fields {
                     Some((element, types)) => {
-                        let value = tree::column(tree::loop_row(element), &format!("f{}", at + 1), false);
+                        let value = tree::column(tree::loop_row(element), &tree::key_field(*at), false);
                         let data_type = types.get(*at).copied().unwrap_or(DataType::TEXT);
                         key_value(&Bound::held_as(value, to.clone(), false, data_type), to)
                     }
@@ -250,24 +258,41 @@ impl Binder<'_> {
     /// The other side of a comparison, if the column can be compared with it as it is.
     fn compared(&mut self, comparison: &Comparison, column: &SqlType) -> Bind<Option<Bound>> {
         let value = self.operand(&comparison.value)?;
+        self.compared_with(value, &comparison.operator.to_string(), column)
+    }
+
+    /// A value that a column of a type is compared with, if the column can be compared with it as it is.
+    pub(super) fn compared_with(
+        &mut self,
+        value: Bound,
+        operator: &str,
+        column: &SqlType,
+    ) -> Bind<Option<Bound>> {
         let place = value.place;
         if matches!((column, &value.sql_type), (SqlType::VarChar(_), SqlType::Char(_))) {
             // Blanks at the column's end do not count, and the index has them.
             return Ok(None);
         }
         let probe = Bound::computed(tree::null(), column.clone(), false);
-        let (probe, value) = self.comparable(probe, &comparison.operator.to_string(), value, place)?;
+        let (probe, value) = self.comparable(probe, operator, value, place)?;
         Ok((held(&probe.sql_type) == held(column)).then_some(value))
     }
 
     /// A value as that of a key column; where it cannot be there, null, which finds nothing.
     pub(super) fn key_of(&mut self, value: Bound, column: &SqlType) -> Bind<Option<Expression>> {
+        Ok(self.key_bound(value, column)?.map(|key| key.expression))
+    }
+
+    /// As [`Binder::key_of`], with its type.
+    pub(super) fn key_bound(&mut self, value: Bound, column: &SqlType) -> Bind<Option<Bound>> {
+        let storage = column.storage().unwrap_or(DataType::TEXT);
         if let Known::Constant(constant) = &value.known {
-            let storage = column.storage().unwrap_or(DataType::TEXT);
-            return Ok(Some(match constant.then(Step::Exactly(storage))? {
-                None => tree::typed_null(storage),
-                Some(exact) if exact.is_null() => tree::typed_null(storage),
-                Some(exact) => self.constant(exact, held(column)),
+            let exact = constant.then(Step::Exactly(storage))?.filter(|exact| !exact.is_null());
+            return Ok(Some(match exact {
+                None => Bound::held_as(tree::typed_null(storage), column.clone(), true, storage),
+                Some(exact) => {
+                    Bound::held_as(self.constant(exact, held(column)), column.clone(), false, held(column))
+                }
             }));
         }
         let value = self.settle(value)?;
@@ -278,13 +303,13 @@ impl Binder<'_> {
         let value = self.named_key(value)?;
         let Some(key) = key_value(&value, column) else { return Ok(None) };
         if !matches!(key.kind, ExpressionKind::If { .. }) {
-            return Ok(Some(key));
+            let data_type = if key == value.expression { value.data_type } else { storage };
+            return Ok(Some(Bound::held_as(key, column.clone(), value.nullable, data_type)));
         }
         // A guarded key is written once.
-        let storage = column.storage().unwrap_or(DataType::TEXT);
         let name = self.name("key");
         self.emit(tree::declare(&name, false, Some(tree::scalar_type(storage, true)), key));
-        Ok(Some(tree::variable(name)))
+        Ok(Some(Bound::held_as(tree::variable(name), column.clone(), true, storage)))
     }
 
     /// Keys are written for every column that is read: what is long gets a name.
@@ -319,11 +344,12 @@ impl Binder<'_> {
         Ok(Some(self.named_key(value)?.expression))
     }
 
-    /// The values of an `IN` as a list parameter.
+    /// The values of an `IN` as a list, most often a parameter.
     fn list_parameter(&mut self, table: &Table, list: &Membership) -> Bind<Option<ListParameter>> {
         let types: Vec<SqlType> =
             list.columns.iter().map(|column| table.columns[*column].sql_type.of_values()).collect();
         let rows = match &list.values {
+            Members::Rows(rows) if !self.lifts => return self.listed_keys(&types, rows),
             Members::Rows(rows) => rows,
             Members::Array(array) if !self.lifts => {
                 let list = self.list(array)?;
@@ -333,6 +359,7 @@ impl Binder<'_> {
                 let (name, data_type) = self.as_keys(&list);
                 return Ok(Some(ListParameter { name, fields: vec![data_type] }));
             }
+            Members::Query(query) => return self.query_keys(&types, query),
             Members::Array(array) => {
                 let bound = self.operand(array)?;
                 let element = type_rules::without_modifiers(&types[0]);
@@ -347,7 +374,7 @@ impl Binder<'_> {
                     return Ok(None);
                 }
                 let data_type = held(found);
-                let ty = tree::records(vec![tree::field("f1", data_type, false)]);
+                let ty = tree::records(tree::key_fields(&[data_type]));
                 let name = self.add_list(ty, Argument::Elements(index));
                 return Ok(Some(ListParameter { name, fields: vec![data_type] }));
             }
@@ -392,10 +419,7 @@ impl Binder<'_> {
         }
         let fields: Vec<DataType> =
             fields.into_iter().zip(&types).map(|(field, to)| field.unwrap_or_else(|| held(to))).collect();
-        let names = fields.iter().enumerate();
-        let ty =
-            names.map(|(at, data_type)| tree::field(&format!("f{}", at + 1), *data_type, false)).collect();
-        let name = self.add_list(tree::records(ty), Argument::Set(arguments));
+        let name = self.add_list(tree::records(tree::key_fields(&fields)), Argument::Set(arguments));
         Ok(Some(ListParameter { name, fields }))
     }
 

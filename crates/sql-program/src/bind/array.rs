@@ -10,9 +10,7 @@ use super::tree;
 use crate::plpgsql::Returned;
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::Span;
-use fabius_program::syntax::tree::{
-    ExpressionKind, Parameter, Results, SortKey, StatementKind, TypeKind, TypeName,
-};
+use fabius_program::syntax::tree::{ExpressionKind, Parameter, Results, StatementKind, TypeKind, TypeName};
 use fabius_sql_meaning::analysis;
 use fabius_sql_meaning::catalog;
 use fabius_sql_meaning::catalog::column_path;
@@ -276,26 +274,15 @@ impl Binder<'_> {
     /// The elements of a list as keys: in order, each once, none null. Rows of one field, `f1`.
     pub(super) fn as_keys(&mut self, list: &List) -> (String, DataType) {
         let data_type = super::held::held(&list.element);
-        let (sorted, keys) = (self.name("sorted"), self.name("keys"));
-        for name in [&sorted, &keys] {
-            self.emit(tree::declare_list(name, vec![tree::field("f1", data_type, false)]));
-        }
+        let found = self.name("found");
+        self.emit(tree::declare_list(&found, tree::key_fields(&[data_type])));
         let each = self.name("element");
         let there = tree::is_null(tree::variable(&each), true);
         let zero = tree::literal(&some_value(data_type), data_type);
         let known = tree::call("coalesce", vec![tree::variable(&each), zero]);
-        let append = vec![tree::append(&sorted, vec![known])];
+        let append = vec![tree::append(&found, vec![known])];
         self.emit(tree::for_list(&each, &list.name, vec![tree::when(there, append, None)]));
-        let key = SortKey { field: Some(tree::name("f1")), descending: false, nulls_first: false };
-        self.emit(tree::statement(StatementKind::Sort { list: tree::name(&sorted), keys: vec![key] }));
-        let (row, last) = (self.name("key"), self.name("last"));
-        let ty = tree::scalar_type(data_type, true);
-        self.emit(tree::declare(&last, true, Some(ty), tree::typed_null(data_type)));
-        let field = || tree::column(tree::loop_row(&row), "f1", false);
-        let is_new = tree::binary(Op::IsDistinct, field(), tree::variable(&last));
-        let keep = vec![tree::append(&keys, vec![field()]), tree::assign(&last, field())];
-        self.emit(tree::for_list(&row, &sorted, vec![tree::when(is_new, keep, None)]));
-        (keys, data_type)
+        (self.each_key_once(&found, &[data_type]), data_type)
     }
 }
 

@@ -2,10 +2,11 @@
 
 use super::binder::Binder;
 use super::operator::exchanged;
-use super::scope::{Names, Relation, Scope};
-use fabius_sql_meaning::analysis::row_of;
+use super::scope::{Names, Relation, Row, Scope};
+use fabius_sql_meaning::analysis::{operands, row_of};
 use fabius_sql_meaning::catalog::{column_path, folded};
-use sqlparser::ast::{self, BinaryOperator as B, Expr};
+use fabius_sql_syntax::part;
+use sqlparser::ast::{self, BinaryOperator as B, Expr, SetExpr, TableFactor};
 use std::ops::ControlFlow;
 
 /// One of the conditions that all have to hold.
@@ -32,7 +33,7 @@ pub(super) struct Comparison {
     pub(super) value: Expr,
 }
 
-/// `(a, b) IN ((1, 2), ...)`, `a = ANY ($1)`: columns that take one of several values.
+/// `(a, b) IN ((1, 2), ...)`, `a = ANY ($1)`, `a IN (SELECT ...)`: columns that take one of several values.
 #[derive(Clone, Debug)]
 pub(super) struct Membership {
     pub(super) condition: usize,
@@ -48,6 +49,8 @@ pub(super) enum Members {
     Rows(Vec<Vec<Expr>>),
     /// The elements of an array.
     Array(Expr),
+    /// The rows of a query, which may turn out not to serve.
+    Query(Box<ast::Query>),
 }
 
 /// The parts of `a AND b AND c`.
@@ -127,13 +130,28 @@ impl Binder<'_> {
             }
             self.collect(number, &condition.expression, at, reached, &mut says);
         }
+        // A list that is computed is computed once, and nothing but literals and parameters has one before.
+        let may_compute = self.may_compute_lists();
+        says.memberships.retain(|list| match list.values {
+            Members::Rows(_) | Members::Array(_) => self.lifts || may_compute,
+            Members::Query(_) => may_compute,
+        });
         says
+    }
+
+    /// Whether lists of keys can be computed before anything is looped over.
+    fn may_compute_lists(&self) -> bool {
+        let mut relations = self.scopes.iter().flat_map(|scope| &scope.relations);
+        self.scopes.last().is_some_and(|scope| scope.relations.len() == 1)
+            && !relations.any(|relation| matches!(relation.row, Row::Loop(_)))
     }
 
     fn collect(&self, condition: usize, expression: &Expr, at: usize, reached: u64, says: &mut Says) {
         let Some(Scope { names, .. }) = self.scopes.last() else { return };
         let column = |expression: &Expr| column_of(expression, at, names);
         let at_hand = |expression: &Expr| uses(expression, names) & !reached == 0;
+        // Lists that are parameters are made before the program runs.
+        let may_be_listed = |value: &Expr| is_given(value) || !self.lifts && at_hand(value);
         let mut compare = |column: usize, operator: B, value: &Expr| {
             says.comparisons.push(Comparison { condition, column, operator, value: value.clone() });
         };
@@ -170,7 +188,7 @@ impl Binder<'_> {
                     let rows: Option<Vec<Vec<Expr>>> =
                         list.iter().map(|item| row_of(item).map(<[Expr]>::to_vec)).collect();
                     if let (Some(columns), Some(rows)) = (columns, rows)
-                        && rows.iter().all(|row| row.len() == columns.len() && row.iter().all(is_given))
+                        && rows.iter().all(|row| row.len() == columns.len() && row.iter().all(may_be_listed))
                     {
                         says.memberships.push(Membership { condition, columns, values: Members::Rows(rows) });
                     }
@@ -179,13 +197,31 @@ impl Binder<'_> {
                 {
                     compare(column, B::Eq, only);
                 } else if let Some(column) = column(expr)
-                    && list.iter().all(is_given)
+                    && list.iter().all(may_be_listed)
                 {
                     let rows = list.iter().map(|item| vec![item.clone()]).collect();
                     says.memberships.push(Membership {
                         condition,
                         columns: vec![column],
                         values: Members::Rows(rows),
+                    });
+                }
+            }
+            Expr::InSubquery { expr, subquery, negated: false } => {
+                self.collect_query(condition, expr, subquery, at, says);
+            }
+            Expr::AnyOp { left, compare_op: B::Eq, right, .. } if let Expr::Subquery(query) = &**right => {
+                self.collect_query(condition, left, query, at, says);
+            }
+            Expr::Exists { subquery, negated: false } => {
+                if let SetExpr::Select(select) = &*subquery.body
+                    && self.has_row_for_each(select)
+                    && let Some((columns, query)) = as_membership(subquery, select, column)
+                {
+                    says.memberships.push(Membership {
+                        condition,
+                        columns,
+                        values: Members::Query(Box::new(query)),
                     });
                 }
             }
@@ -212,6 +248,19 @@ impl Binder<'_> {
     }
 }
 
+impl Binder<'_> {
+    /// `columns IN (query)`
+    fn collect_query(&self, condition: usize, left: &Expr, query: &ast::Query, at: usize, says: &mut Says) {
+        let Some(Scope { names, .. }) = self.scopes.last() else { return };
+        let columns: Option<Vec<usize>> =
+            operands(left).iter().map(|operand| column_of(operand, at, names)).collect();
+        if let Some(columns) = columns {
+            let values = Members::Query(Box::new(query.clone()));
+            says.memberships.push(Membership { condition, columns, values });
+        }
+    }
+}
+
 /// Whether the value is known before the program runs: a literal, a parameter, or a cast of one.
 pub(super) fn is_given(expression: &Expr) -> bool {
     match expression {
@@ -220,6 +269,62 @@ pub(super) fn is_given(expression: &Expr) -> bool {
         Expr::UnaryOp { op: ast::UnaryOperator::Minus | ast::UnaryOperator::Plus, expr } => is_given(expr),
         _ => false,
     }
+}
+
+/// What `EXISTS (query)` says as an `IN`: the columns of a relation that the query compares with something, and the
+/// query that gives this. `column` says which of its columns an expression is.
+///
+/// Names without a relation may be those of the query's own tables, and are left as they are.
+fn as_membership(
+    query: &ast::Query,
+    select: &ast::Select,
+    column: impl Fn(&Expr) -> Option<usize>,
+) -> Option<(Vec<usize>, ast::Query)> {
+    if query.limit_clause.is_some() || query.fetch.is_some() || select.having.is_some() {
+        return None;
+    }
+    let mut own = Vec::new();
+    for item in &select.from {
+        let joined = item.joins.iter().map(|join| &join.relation);
+        for factor in std::iter::once(&item.relation).chain(joined) {
+            let TableFactor::Table { name, alias, args: None, .. } = factor else { return None };
+            let last = name.0.last().and_then(ast::ObjectNamePart::as_ident);
+            own.push(folded(alias.as_ref().map(|alias| &alias.name).or(last)?));
+        }
+    }
+    let of_relation = |expression: &Expr| {
+        let path = column_path(expression).filter(|path| path.len() > 1)?;
+        let relation = &path[path.len() - 2];
+        if own.contains(relation) { None } else { column(expression) }
+    };
+    let (mut parts, mut rest) = (Vec::new(), Vec::new());
+    conjuncts(select.selection.as_ref()?, &mut parts);
+    let (mut columns, mut values) = (Vec::new(), Vec::new());
+    for part in parts {
+        let compared = match part {
+            Expr::BinaryOp { left, op: B::Eq, right } => of_relation(left)
+                .map(|column| (column, right))
+                .or_else(|| of_relation(right).map(|column| (column, left))),
+            _ => None,
+        };
+        match compared {
+            Some((column, value)) if !columns.contains(&column) => {
+                columns.push(column);
+                values.push(ast::SelectItem::UnnamedExpr((**value).clone()));
+            }
+            _ => rest.push(part.clone()),
+        }
+    }
+    if columns.is_empty() {
+        return None;
+    }
+    let mut query = query.clone();
+    query.order_by = None;
+    let SetExpr::Select(select) = &mut *query.body else { return None };
+    select.distinct = None;
+    select.projection = values;
+    select.selection = rest.into_iter().reduce(|all, one| part::binary(all, B::And, one));
+    Some((columns, query))
 }
 
 type Alternatives = (Vec<usize>, Vec<Vec<Expr>>);

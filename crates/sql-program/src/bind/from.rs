@@ -2,7 +2,7 @@
 
 use super::access::{Access, ways};
 use super::binder::Binder;
-use super::condition::{Condition, conditions};
+use super::condition::{Condition, Members, Says, conditions};
 use super::scope::{Names, Relation, Row, Scope};
 use super::stop::{Bind, beyond};
 use super::tree;
@@ -308,7 +308,7 @@ impl<'a> Binder<'a> {
                 return Ok((at, Vec::new()));
             }
             let says = self.says(at, &from.conditions, reached);
-            let mut ways = ways(table, &says, self.lifts);
+            let mut ways = ways(table, &says);
             if let Some((forbidden, columns)) = &from.forbidden
                 && *forbidden == at
             {
@@ -357,7 +357,7 @@ impl<'a> Binder<'a> {
             .filter(|(at, _)| reached & 1 << at == 0 && from.outer[*at].is_none());
         let scores = waiting.filter_map(|(at, relation)| {
             let says = self.says(at, &from.conditions, reached);
-            Some(score(&ways(relation.table.as_ref()?, &says, self.lifts)))
+            Some(score(&ways(relation.table.as_ref()?, &says)))
         });
         scores.max().unwrap_or(0)
     }
@@ -507,9 +507,9 @@ impl<'a> Binder<'a> {
         let relations = self.scope().relations.clone();
         let relation = relations[at].clone();
         let Some(table) = relation.table.clone() else { return beyond("what is not a table") };
-        let says = self.says(at, &on, reached);
+        let says = Says { memberships: Vec::new(), ..self.says(at, &on, reached) };
         let mut chosen = None;
-        for access in ways(&table, &says, false) {
+        for access in ways(&table, &says) {
             if let Some(keys) = self.reach(&table, &access, &on)? {
                 chosen = Some((access, keys));
                 break;
@@ -577,7 +577,11 @@ impl<'a> Binder<'a> {
         let used = access.equal.len() + usize::from(access.lower.is_some() || access.upper.is_some());
         let names: Vec<&str> = access.columns.iter().take(used).map(name).collect();
         let kind = if access.is_point() { "Row" } else { "Rows" };
-        let list = if access.list.is_some() { ", for each of a list" } else { "" };
+        let list = match access.list.as_ref().map(|list| &list.values) {
+            None => "",
+            Some(Members::Query(_)) => ", for each row of a query",
+            Some(_) => ", for each of a list",
+        };
         format!("{kind} of {table} by {by} ({}){list}", names.join(", "))
     }
 }

@@ -16,8 +16,9 @@ impl<'a> Binder<'a> {
         let found = self.name("found");
         let boolean = Some(tree::scalar_type(DataType::Boolean, false));
         self.emit(tree::declare(&found, true, boolean, tree::boolean(false)));
+        let query = self.any_columns(query);
         let (block, facts) = self.nested(|binder| {
-            binder.for_each_row(&any_columns(query), &mut |binder, _, _| {
+            binder.for_each_row(&query, &mut |binder, _, _| {
                 binder.emit(tree::assign(&found, tree::boolean(true)));
                 Ok(())
             })
@@ -109,20 +110,34 @@ impl<'a> Binder<'a> {
         let found = tree::variable(result);
         Ok(logic(if negated { tree::not(found) } else { found }, nullable))
     }
-}
 
-/// The query with a constant for its columns: EXISTS asks for rows only.
-fn any_columns(query: &ast::Query) -> ast::Query {
-    let mut query = query.clone();
-    if let ast::SetExpr::Select(select) = &mut *query.body
-        && !super::select::is_aggregated(select)
-    {
-        let one = Expr::value(ast::Value::Boolean(true));
-        select.projection = vec![ast::SelectItem::UnnamedExpr(one)];
-        query.order_by = None;
-        if select.distinct == Some(ast::Distinct::Distinct) {
-            select.distinct = None;
+    /// The query with a constant for its columns, if they do not matter: EXISTS asks for rows only.
+    fn any_columns(&self, query: &ast::Query) -> ast::Query {
+        let mut query = query.clone();
+        if let ast::SetExpr::Select(select) = &mut *query.body
+            && self.has_row_for_each(select)
+        {
+            let one = Expr::value(ast::Value::Boolean(true));
+            select.projection = vec![ast::SelectItem::UnnamedExpr(one)];
+            query.order_by = None;
+            if select.distinct == Some(ast::Distinct::Distinct) {
+                select.distinct = None;
+            }
         }
+        query
     }
-    query
+
+    /// Whether a `SELECT` has a row for each of what it selects from, whatever its columns are.
+    pub(super) fn has_row_for_each(&self, select: &ast::Select) -> bool {
+        let gives_set = |item: &ast::SelectItem| match item {
+            ast::SelectItem::UnnamedExpr(Expr::Function(call))
+            | ast::SelectItem::ExprWithAlias { expr: Expr::Function(call), .. } => {
+                crate::plpgsql::returns_values(self, call)
+            }
+            _ => false,
+        };
+        !super::select::is_aggregated(select)
+            && !analysis::calls_sets(&select.projection)
+            && !select.projection.iter().any(gives_set)
+    }
 }

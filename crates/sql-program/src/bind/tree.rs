@@ -239,6 +239,16 @@ pub(crate) fn field(field: &str, data_type: DataType, nullable: bool) -> ColumnD
     ColumnDefinition { name: name(field), scalar: scalar(data_type, nullable) }
 }
 
+/// What the columns of keys are called in a list of keys.
+pub(crate) fn key_field(at: usize) -> String {
+    format!("f{}", at + 1)
+}
+
+/// The fields of a list of keys.
+pub(crate) fn key_fields(types: &[DataType]) -> Vec<ColumnDefinition> {
+    types.iter().enumerate().map(|(at, data_type)| field(&key_field(at), *data_type, false)).collect()
+}
+
 /// `require condition, "message", sqlstate 'state', detail detail`.
 pub(crate) fn require(
     condition: Expression,

@@ -84,3 +84,38 @@ procedure statement() -> bigint {
     return count
 }
 
+> DELETE FROM lines WHERE (shop, number) IN (SELECT o.shop, o.number FROM orders o WHERE o.shop = 3)
+
+procedure statement(p1: int) -> bigint {
+    var count: bigint = 0
+    var gone_2: list of (k1: int, k2: bigint, k3: int) = []
+    var found_3: list of (f1: int, f2: bigint) = []
+    for row_6 in orders[p1] {
+        append found_3 (row_6.shop, row_6.number)
+    }
+    var keys_7: list of (f1: int, f2: bigint) = []
+    sort found_3 by f1, f2
+    var last_9: int null = null::int
+    var last_10: bigint null = null::bigint
+    for key_8 in found_3 {
+        if key_8.f1 is distinct from last_9 or key_8.f2 is distinct from last_10 {
+            last_9 = key_8.f1
+            last_10 = key_8.f2
+            append keys_7 (key_8.f1, key_8.f2)
+        }
+    }
+    for key_11 in keys_7 {
+        for row_12 in lines[key_11.f1, key_11.f2] {
+            append gone_2 (row_12.shop, row_12.number, row_12.position)
+        }
+    }
+    for each_13 in gone_2 {
+        if exists lines[each_13.k1, each_13.k2, each_13.k3] {
+            count += 1::bigint
+            delete lines[each_13.k1, each_13.k2, each_13.k3]
+        }
+    }
+    return count
+}
+arguments Constant(Int(3))
+

@@ -181,13 +181,13 @@ arguments Constant(Int(1))
 
 procedure statement() -> list of (c1: int) {
     var result_1: list of (c1: int) = []
-    for row_4 in t {
-        var found_5: boolean = false
-        if exists stock[row_4.v] {
-            found_5 = true
+    for row_8 in t {
+        var found_9: boolean = false
+        if exists stock[row_8.v] {
+            found_9 = true
         }
-        if found_5 {
-            append result_1 (row_4.id)
+        if found_9 {
+            append result_1 (row_8.id)
         }
     }
     return result_1
@@ -396,4 +396,101 @@ procedure statement(p1: int) -> list of (c1: int) {
     return result_1
 }
 arguments Constant(Int(1))
+
+> SELECT v FROM t WHERE id IN (SELECT number FROM orders WHERE shop = $1)
+
+procedure statement(p1: int) -> list of (c1: int) {
+    var result_1: list of (c1: int) = []
+    var found_4: list of (f1: int) = []
+    for row_7 in orders[p1] {
+        let key_8: int null = if row_7.number between -2147483648 and 2147483647 then row_7.number::int else null::int
+        if key_8 is not null {
+            append found_4 (coalesce(key_8, 0::int))
+        }
+    }
+    var keys_9: list of (f1: int) = []
+    sort found_4 by f1
+    var last_11: int null = null::int
+    for key_10 in found_4 {
+        if key_10.f1 is distinct from last_11 {
+            last_11 = key_10.f1
+            append keys_9 (key_10.f1)
+        }
+    }
+    for key_12 in keys_9 {
+        if exists t[key_12.f1] {
+            append result_1 (t[key_12.f1].v)
+        }
+    }
+    return result_1
+}
+arguments Parameter(0)
+parameters integer
+
+> SELECT s FROM t WHERE EXISTS (SELECT FROM orders o WHERE o.shop = 7 AND o.number = t.id)
+
+procedure statement(p1: int) -> list of (c1: text null) {
+    var result_1: list of (c1: text null) = []
+    var found_4: list of (f1: int) = []
+    for row_7 in orders[p1] {
+        let key_8: int null = if row_7.number between -2147483648 and 2147483647 then row_7.number::int else null::int
+        if key_8 is not null {
+            append found_4 (coalesce(key_8, 0::int))
+        }
+    }
+    var keys_9: list of (f1: int) = []
+    sort found_4 by f1
+    var last_11: int null = null::int
+    for key_10 in found_4 {
+        if key_10.f1 is distinct from last_11 {
+            last_11 = key_10.f1
+            append keys_9 (key_10.f1)
+        }
+    }
+    for key_12 in keys_9 {
+        if exists t[key_12.f1] {
+            append result_1 (t[key_12.f1].s)
+        }
+    }
+    return result_1
+}
+arguments Constant(Int(7))
+
+> SELECT v FROM t WHERE t.s = 'x' AND id IN (SELECT number FROM orders o WHERE shop = 4 AND EXISTS (SELECT 1 FROM stock s WHERE s.id = o.item))
+
+procedure statement(p1: int, p2: text) -> list of (c1: int) {
+    var result_1: list of (c1: int) = []
+    var found_4: list of (f1: int) = []
+    for row_7 in orders[p1] {
+        var found_8: boolean = false
+        if exists stock[row_7.item] {
+            found_8 = true
+        }
+        if found_8 {
+            let key_11: int null = if row_7.number between -2147483648 and 2147483647 then row_7.number::int else null::int
+            if key_11 is not null {
+                append found_4 (coalesce(key_11, 0::int))
+            }
+        }
+    }
+    var keys_12: list of (f1: int) = []
+    sort found_4 by f1
+    var last_14: int null = null::int
+    for key_13 in found_4 {
+        if key_13.f1 is distinct from last_14 {
+            last_14 = key_13.f1
+            append keys_12 (key_13.f1)
+        }
+    }
+    for key_15 in keys_12 {
+        if exists t[key_15.f1] {
+            if t[key_15.f1].s = p2 {
+                append result_1 (t[key_15.f1].v)
+            }
+        }
+    }
+    return result_1
+}
+arguments Constant(Int(4))
+          Constant(Text("x"))
 

@@ -238,3 +238,36 @@ procedure statement(p1: text, p2: int) -> bigint {
 arguments Constant(Text("x"))
           Constant(Int(1))
 
+> UPDATE t SET v = 0 WHERE id IN (SELECT id FROM t WHERE v = 5 ORDER BY id LIMIT 1)
+
+procedure statement(p1: bigint, p2: int, p3: int) -> bigint {
+    var count: bigint = 0
+    var changes_10: list of (k1: int, k2: int) = []
+    var found_11: list of (f1: int) = []
+    for row_14 in t by t_v[p2] limit p1 {
+        append found_11 (row_14.id)
+    }
+    var keys_15: list of (f1: int) = []
+    sort found_11 by f1
+    var last_17: int null = null::int
+    for key_16 in found_11 {
+        if key_16.f1 is distinct from last_17 {
+            last_17 = key_16.f1
+            append keys_15 (key_16.f1)
+        }
+    }
+    for key_18 in keys_15 {
+        if exists t[key_18.f1] {
+            append changes_10 (t[key_18.f1].id, p3)
+        }
+    }
+    for each_19 in changes_10 {
+        update t[each_19.k1] { v: each_19.k2 }
+        count += 1::bigint
+    }
+    return count
+}
+arguments Constant(BigInt(1))
+          Constant(Int(5))
+          Constant(Int(0))
+
