@@ -140,13 +140,13 @@ impl<'a> Binder<'a> {
             for collector in &collectors {
                 if let Some(result) = &collector.result {
                     let call = Expr::Function(collector.call.clone());
-                    binder.replaced.push((call, result.clone()));
+                    binder.replaced.push((call, result.clone(), binder.scopes.len() - 1));
                 }
             }
             let done = binder.aggregated_row(select, &window, body);
             binder.replaced.truncate(before);
             done?;
-            Ok(QueryFacts { is_single: true, is_keyed: from.found.is_keyed })
+            Ok(QueryFacts { is_single: true, ..from.found.facts() })
         })
     }
 

@@ -18,6 +18,7 @@ use fabius_sql_syntax::part;
 use fabius_sql_syntax::privilege::Privilege;
 use fabius_value::{DataType, Error, Value, interval};
 use sqlparser::ast;
+use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -99,14 +100,20 @@ pub struct Binder<'a> {
     /// Whether a list is bound again, for what is wrong with it: what is within it is not bound a third time.
     pub(super) tells_wrong: bool,
     pub(super) scopes: Vec<Scope>,
+    /// The outermost scope that a name was found in.
+    pub(super) outermost: Cell<usize>,
+    /// What is declared before the loops that are being built, if any are: it keeps its value from row to row.
+    pub(super) before: Option<Block>,
+    /// How many whole tables the loops around go over.
+    pub(super) scans: usize,
     /// Tables that the statement reads.
     pub reads: BTreeSet<ObjectName>,
     /// Tables that it writes.
     pub writes: BTreeSet<ObjectName>,
     /// Those among the tables read that are read behind a write of the same statement.
     pub(super) reads_behind: BTreeSet<ObjectName>,
-    /// Expressions whose value is at hand: aggregates once they are computed.
-    pub(super) replaced: Vec<(ast::Expr, Bound)>,
+    /// Expressions whose value is at hand: aggregates once they are computed; and the scope that they are of.
+    pub(super) replaced: Vec<(ast::Expr, Bound, usize)>,
     /// How deep expressions, subqueries and cascades are nested.
     pub(super) depth: usize,
     /// Views and referential actions that are being followed.
@@ -151,6 +158,9 @@ impl<'a> Binder<'a> {
             limited: false,
             tells_wrong: false,
             scopes: Vec::new(),
+            outermost: Cell::new(usize::MAX),
+            before: None,
+            scans: 0,
             reads: BTreeSet::new(),
             writes: BTreeSet::new(),
             reads_behind: BTreeSet::new(),

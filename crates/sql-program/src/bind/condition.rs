@@ -2,7 +2,7 @@
 
 use super::binder::Binder;
 use super::operator::exchanged;
-use super::scope::{Names, Relation, Row, Scope};
+use super::scope::{Names, Relation, Scope};
 use fabius_sql_meaning::analysis::{operands, row_of};
 use fabius_sql_meaning::catalog::{column_path, folded};
 use fabius_sql_syntax::part;
@@ -141,9 +141,7 @@ impl Binder<'_> {
 
     /// Whether lists of keys can be computed before anything is looped over.
     fn may_compute_lists(&self) -> bool {
-        let mut relations = self.scopes.iter().flat_map(|scope| &scope.relations);
-        self.scopes.last().is_some_and(|scope| scope.relations.len() == 1)
-            && !relations.any(|relation| matches!(relation.row, Row::Loop(_)))
+        self.scopes.last().is_some_and(|scope| scope.relations.len() == 1) && !self.is_in_loop()
     }
 
     fn collect(&self, condition: usize, expression: &Expr, at: usize, reached: u64, says: &mut Says) {

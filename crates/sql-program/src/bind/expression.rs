@@ -73,8 +73,9 @@ impl BackEnd for Binder<'_> {
     }
 
     fn at_hand(&self, expression: &Expr) -> Option<Bound> {
-        let found = self.replaced.iter().find(|(replaced, _)| replaced == expression);
-        found.map(|(_, bound)| bound.clone())
+        let (_, bound, scope) = self.replaced.iter().find(|(replaced, ..)| replaced == expression)?;
+        self.outermost.set(self.outermost.get().min(*scope));
+        Some(bound.clone())
     }
 
     fn column(&mut self, path: &[String]) -> Bind<Option<Bound>> {

@@ -3,10 +3,11 @@
 use super::access::{Access, ways};
 use super::binder::Binder;
 use super::condition::{Condition, Members, Says, conditions};
+use super::row_body::QueryFacts;
 use super::scope::{Names, Relation, Row, Scope};
 use super::stop::{Bind, beyond};
 use super::tree;
-use fabius_program::syntax::tree::{Expression, ExpressionKind};
+use fabius_program::syntax::tree::{Block, Expression, ExpressionKind};
 use fabius_sql_meaning::analysis::{Column, Side, Sight};
 use fabius_sql_meaning::catalog::folded;
 use fabius_sql_syntax::part;
@@ -52,6 +53,8 @@ pub(super) struct Found {
     pub(super) is_single: bool,
     /// Whether no table is gone over as a whole.
     pub(super) is_keyed: bool,
+    /// Whether a table is reached by values that queries around this one give.
+    pub(super) is_asked: bool,
     /// Whether every table is reached by values or bounds of a key's first columns.
     pub(super) is_bounded: bool,
     /// Whether rows come in the order that was wanted.
@@ -62,6 +65,17 @@ pub(super) struct Found {
     pub(super) indexes: Vec<Vec<usize>>,
     /// Whether each relation but the first has at most one row for one of the first.
     pub(super) others_are_unique: bool,
+}
+
+impl Found {
+    /// What is known of a query of these rows.
+    pub(super) fn facts(&self) -> QueryFacts {
+        QueryFacts {
+            is_single: self.is_single,
+            is_keyed: self.is_keyed,
+            is_selective: self.is_single || self.is_asked,
+        }
+    }
 }
 
 type Body<'b, 'a> = dyn FnMut(&mut Binder<'a>) -> Bind<()> + 'b;
@@ -191,7 +205,14 @@ impl<'a> Binder<'a> {
 
     /// Builds the loops; `body` is what is done for each row, and may be asked for more than once.
     pub(super) fn loops(&mut self, from: &mut From, body: &mut Body<'_, 'a>) -> Bind<()> {
-        self.reach_next(from, 0, body)
+        if self.before.is_some() {
+            return self.reach_next(from, 0, body);
+        }
+        self.before = Some(Block::new());
+        let built = self.nested(|binder| binder.reach_next(from, 0, body));
+        self.block.extend(self.before.take().unwrap_or_default());
+        self.block.extend(built?.0);
+        Ok(())
     }
 
     fn reach_next(&mut self, from: &mut From, reached: u64, body: &mut Body<'_, 'a>) -> Bind<()> {
@@ -374,6 +395,7 @@ impl<'a> Binder<'a> {
         if let Row::Virtual(rows) = &relation.row {
             from.found.is_single = false;
             from.found.is_ordered = false;
+            from.found.is_asked = true;
             let limit = from.limit.take();
             let done =
                 self.reach_virtual(at, rows, |binder| binder.reach_next(from, reached | 1 << at, body));
@@ -384,7 +406,13 @@ impl<'a> Binder<'a> {
         let mut chosen = None;
         for access in ways {
             let before = self.block.len();
-            if let Some(keys) = self.reach(&table, access, &from.conditions)? {
+            let around = self.scopes.len() - 1;
+            let (keys, _) = self.noting_outer(|binder| {
+                let keys = binder.reach(&table, access, &from.conditions)?;
+                from.found.is_asked |= keys.is_some() && binder.outermost.get() < around;
+                Ok(keys)
+            })?;
+            if let Some(keys) = keys {
                 chosen = Some((access.clone(), keys));
                 break;
             }
@@ -415,6 +443,7 @@ impl<'a> Binder<'a> {
             alone && list.is_none() && gives(&access, order) || access.is_unique && list.is_none()
         });
         from.found.is_ordered &= ordered;
+        self.scans += usize::from(access.is_scan());
         let done = match list {
             None => self.reach_rows(from, at, &relation, &access, keys, reached, body),
             Some((list, element)) => {
@@ -429,6 +458,7 @@ impl<'a> Binder<'a> {
                 Ok(())
             }
         };
+        self.scans -= usize::from(access.is_scan());
         met.iter().for_each(|met| from.conditions[*met].is_met = false);
         self.scope().relations[at].row = Row::Absent;
         done

@@ -57,10 +57,21 @@ impl Binder<'_> {
                     let detail = "It could refer to either a PL/pgSQL variable or a table column.";
                     return Err(self.error(super::stop::wrong(b"42702", message).with_detail(detail), place));
                 }
+                let at = self.scopes.len() - 1 - out;
+                self.outermost.set(self.outermost.get().min(at));
                 return Ok(Some(Found::Column { out, relation, column }));
             }
         }
         Ok(self.variables.and_then(|variables| variables.variable(path)).map(Found::Variable))
+    }
+
+    /// Does something; also gives whether names in it meant columns of the scopes that are there.
+    pub(super) fn noting_outer<T>(&mut self, act: impl FnOnce(&mut Self) -> Bind<T>) -> Bind<(T, bool)> {
+        let before = self.outermost.replace(usize::MAX);
+        let done = act(self);
+        let within = self.outermost.get();
+        self.outermost.set(before.min(within));
+        Ok((done?, within < self.scopes.len()))
     }
 
     /// A name as an expression.

@@ -25,6 +25,8 @@ pub struct QueryFacts {
     pub is_single: bool,
     /// Whether every table is reached by values of a key's first columns.
     pub is_keyed: bool,
+    /// Whether it goes over one row at most, or over those that values of queries around it ask for.
+    pub is_selective: bool,
 }
 
 /// The columns of a list whose rows are appended in several places.

@@ -80,7 +80,7 @@ impl<'a> Binder<'a> {
             bounds.push(bound);
         }
         body(self, &columns, bounds)?;
-        Ok(QueryFacts { is_single: true, is_keyed: true })
+        Ok(QueryFacts { is_single: true, is_keyed: true, is_selective: true })
     }
 
     fn window(&mut self, query: &ast::Query) -> Bind<Window> {
@@ -199,7 +199,7 @@ impl<'a> Binder<'a> {
                 binder.check_window(&window);
             }
             binder.block.extend(block);
-            Ok(QueryFacts { is_single: found.is_single, is_keyed: found.is_keyed })
+            Ok(found.facts())
         })
     }
 

@@ -103,7 +103,7 @@ impl<'a> Binder<'a> {
             true => self.each_once(&values, show)?,
         };
         self.emit(tree::for_list(&each, &list, rows));
-        Ok(QueryFacts { is_single: from.found.is_single, is_keyed: from.found.is_keyed })
+        Ok(from.found.facts())
     }
 
     /// What a row is sorted by, as places among its values, to which expressions besides are added.

@@ -3,9 +3,12 @@
 use super::binder::Binder;
 use super::bound::Bound;
 use super::expression::logic;
+use super::row_body::QueryFacts;
+use super::scope::Row;
 use super::stop::{Bind, Place, beyond};
 use super::tree;
 use fabius_program::ir::BinaryOperator as Op;
+use fabius_program::syntax::tree::{Block, Statement};
 use fabius_sql_meaning::analysis;
 use fabius_value::DataType;
 use sqlparser::ast::{self, Expr};
@@ -14,28 +17,63 @@ impl<'a> Binder<'a> {
     /// `[NOT] EXISTS (query)`
     pub(super) fn any_row(&mut self, query: &ast::Query, negated: bool) -> Bind<Bound> {
         let found = self.name("found");
-        let boolean = Some(tree::scalar_type(DataType::Boolean, false));
-        self.emit(tree::declare(&found, true, boolean, tree::boolean(false)));
         let query = self.any_columns(query);
-        let (block, facts) = self.nested(|binder| {
-            binder.for_each_row(&query, &mut |binder, _, _| {
-                binder.emit(tree::assign(&found, tree::boolean(true)));
-                Ok(())
+        let ((block, facts), is_of_row) = self.noting_outer(|binder| {
+            binder.nested(|binder| {
+                binder.for_each_row(&query, &mut |binder, _, _| {
+                    binder.emit(tree::assign(&found, tree::boolean(true)));
+                    Ok(())
+                })
             })
         })?;
-        self.not_in_a_loop(&facts)?;
-        self.block.extend(block);
+        let boolean = Some(tree::scalar_type(DataType::Boolean, false));
+        let declared = vec![tree::declare(&found, true, boolean, tree::boolean(false))];
+        self.ask(declared, block, &facts, is_of_row)?;
         let found = tree::variable(found);
         Ok(logic(if negated { tree::not(found) } else { found }, false))
     }
 
-    /// A subquery that goes over a whole table is not asked again for every row of another.
-    fn not_in_a_loop(&self, facts: &super::row_body::QueryFacts) -> Bind<()> {
-        let in_a_loop = self.scopes.iter().flat_map(|scope| &scope.relations);
-        let in_a_loop =
-            in_a_loop.into_iter().any(|relation| matches!(relation.row, super::scope::Row::Loop(_)));
-        if self.lifts && in_a_loop && !facts.is_keyed {
+    /// Runs the block of a subquery, whose results are declared; for the first row alone that needs it, if it is not
+    /// about the rows around.
+    fn ask(
+        &mut self,
+        declared: Vec<Statement>,
+        block: Block,
+        facts: &QueryFacts,
+        is_of_row: bool,
+    ) -> Bind<()> {
+        self.refuse_for_each_row(facts, is_of_row)?;
+        if is_of_row || self.before.is_none() || !self.is_in_loop() {
+            self.block.extend(declared);
+            self.block.extend(block);
+            return Ok(());
+        }
+        let asked = self.name("asked");
+        let before = self.before.get_or_insert_default();
+        before.extend(declared);
+        before.push(tree::declare(&asked, true, None, tree::boolean(false)));
+        let ask = std::iter::once(tree::assign(&asked, tree::boolean(true))).chain(block).collect();
+        self.emit(tree::when(tree::not(tree::variable(asked)), ask, None));
+        Ok(())
+    }
+
+    /// Whether rows of a table are gone over around what is bound.
+    pub(super) fn is_in_loop(&self) -> bool {
+        let mut relations = self.scopes.iter().flat_map(|scope| &scope.relations);
+        relations.any(|relation| matches!(relation.row, Row::Loop(_)))
+    }
+
+    /// What is asked for each row of another table does not go over a whole table; if there are many of these rows, and
+    /// none is to change, it does not go over the same rows each time, either.
+    fn refuse_for_each_row(&self, facts: &QueryFacts, is_of_row: bool) -> Bind<()> {
+        if !self.lifts || !self.is_in_loop() {
+            return Ok(());
+        }
+        if !facts.is_keyed {
             return beyond("a subquery over a whole table for each row");
+        }
+        if self.scans > 0 && self.writes.is_empty() && is_of_row && !facts.is_selective {
+            return beyond("a subquery over the same rows for each row");
         }
         Ok(())
     }
@@ -46,35 +84,38 @@ impl<'a> Binder<'a> {
         let count = self.name("rows");
         let mut kind: Option<(Bound, DataType)> = None;
         let place = Place::of(query);
-        let (block, facts) = self.nested(|binder| {
-            binder.for_each_row(query, &mut |binder, _, mut values| {
-                let (Some(value), true) = (values.pop(), values.is_empty()) else {
-                    return Err(binder.error(analysis::only_one_column(), place));
-                };
-                let data_type = match &kind {
-                    Some((_, so_far)) => super::held::unified(*so_far, value.data_type),
-                    None => value.data_type,
-                };
-                binder.emit(tree::add(&count, tree::cast(tree::integer(1), DataType::BigInt)));
-                binder.emit(tree::assign(&result, value.expression.clone()));
-                kind = Some((value, data_type));
-                Ok(())
+        let ((mut block, facts), is_of_row) = self.noting_outer(|binder| {
+            binder.nested(|binder| {
+                binder.for_each_row(query, &mut |binder, _, mut values| {
+                    let (Some(value), true) = (values.pop(), values.is_empty()) else {
+                        return Err(binder.error(analysis::only_one_column(), place));
+                    };
+                    let data_type = match &kind {
+                        Some((_, so_far)) => super::held::unified(*so_far, value.data_type),
+                        None => value.data_type,
+                    };
+                    binder.emit(tree::add(&count, tree::cast(tree::integer(1), DataType::BigInt)));
+                    binder.emit(tree::assign(&result, value.expression.clone()));
+                    kind = Some((value, data_type));
+                    Ok(())
+                })
             })
         })?;
         let Some((value, data_type)) = kind else {
             return Ok(Bound::literal(None));
         };
         let nothing = Some(tree::scalar_type(data_type, true));
-        self.emit(tree::declare(&result, true, nothing, tree::null()));
         let bigint = Some(tree::scalar_type(DataType::BigInt, false));
-        self.emit(tree::declare(&count, true, bigint, tree::integer(0)));
-        self.not_in_a_loop(&facts)?;
-        self.block.extend(block);
+        let declared = vec![
+            tree::declare(&result, true, nothing, tree::null()),
+            tree::declare(&count, true, bigint, tree::integer(0)),
+        ];
         if !facts.is_single {
             let one = tree::binary(Op::LessEqual, tree::variable(&count), tree::integer(1));
             let message = "more than one row returned by a subquery used as an expression";
-            self.emit(tree::require(one, b"21000", message, None));
+            block.push(tree::require(one, b"21000", message, None));
         }
+        self.ask(declared, block, &facts, is_of_row)?;
         Ok(Bound::held_as(tree::variable(result), value.sql_type, true, data_type))
     }
 
@@ -104,8 +145,8 @@ impl<'a> Binder<'a> {
             })
         })?;
         let boolean = Some(tree::scalar_type(DataType::Boolean, nullable));
+        self.refuse_for_each_row(&facts, true)?;
         self.emit(tree::declare(&result, true, boolean, tree::boolean(false)));
-        self.not_in_a_loop(&facts)?;
         self.block.extend(block);
         let found = tree::variable(result);
         Ok(logic(if negated { tree::not(found) } else { found }, nullable))

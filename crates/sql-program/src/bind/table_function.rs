@@ -159,12 +159,12 @@ impl<'a> Binder<'a> {
                     })
                 })?;
                 self.emit(tree::for_list(&element, &list, block));
-                Ok(Some(QueryFacts { is_single: false, is_keyed: true }))
+                Ok(Some(QueryFacts { is_single: false, is_keyed: true, is_selective: true }))
             }
             Returned::Row(row) => {
                 relation.row = Row::Values(row.into_iter().map(|(_, value)| value).collect());
                 self.function_row(select, relation, window, (&taken, &skipped), body)?;
-                Ok(Some(QueryFacts { is_single: true, is_keyed: true }))
+                Ok(Some(QueryFacts { is_single: true, is_keyed: true, is_selective: true }))
             }
             Returned::Nothing => Ok(None),
         }

@@ -102,7 +102,7 @@ impl<'a> Binder<'a> {
             // One that cannot be asked here is about those rows.
             if let Ok((block, value)) = self.nested(|binder| binder.operand(&subquery)) {
                 self.block.extend(block);
-                self.replaced.push((subquery, value));
+                self.replaced.push((subquery, value, 0));
             }
         }
     }

@@ -271,3 +271,62 @@ arguments Constant(BigInt(1))
           Constant(Int(5))
           Constant(Int(0))
 
+> UPDATE t SET v = (SELECT max(position) FROM lines WHERE shop = 3)
+
+procedure statement(p1: int) -> bigint {
+    var count: bigint = 0
+    var changes_9: list of (k1: int, k2: int null) = []
+    var value_11: int null = null
+    var rows_12: bigint = 0
+    var asked_15 = false
+    for row_10 in t {
+        if not asked_15 {
+            asked_15 = true
+            var sum_13: int null = null
+            for row_14 in lines[p1] {
+                sum_13 = greatest(sum_13, row_14.position)
+            }
+            rows_12 += 1::bigint
+            value_11 = sum_13
+        }
+        append changes_9 (row_10.id, value_11)
+    }
+    for each_16 in changes_9 {
+        let v_17: int null = each_16.k2
+        require v_17 is not null, "null value in column ""v"" of relation ""t"" violates not-null constraint", sqlstate '23502', detail null::text
+        update t[each_16.k1] { v: coalesce(v_17, 0::int) }
+        count += 1::bigint
+    }
+    return count
+}
+arguments Constant(Int(3))
+
+> UPDATE t SET v = 1 WHERE w > (SELECT qty FROM stock WHERE id = 3) AND s IS NULL
+
+procedure statement(p1: int, p2: int) -> bigint {
+    var count: bigint = 0
+    var changes_8: list of (k1: int, k2: int) = []
+    var value_10: int null = null
+    var rows_11: bigint = 0
+    var asked_14 = false
+    for row_9 in t where row_9.s is null {
+        if not asked_14 {
+            asked_14 = true
+            if exists stock[p1] {
+                rows_11 += 1::bigint
+                value_10 = stock[p1].qty
+            }
+        }
+        if row_9.w > value_10 {
+            append changes_8 (row_9.id, p2)
+        }
+    }
+    for each_15 in changes_8 {
+        update t[each_15.k1] { v: each_15.k2 }
+        count += 1::bigint
+    }
+    return count
+}
+arguments Constant(Int(3))
+          Constant(Int(1))
+
