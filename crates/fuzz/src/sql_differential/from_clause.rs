@@ -397,9 +397,51 @@ impl Generator<'_> {
         Node::optional(" WHERE {}", [condition])
     }
 
+    /// A column that is compared with what is found by a table's key: what it finds in turn may be looked up.
+    pub fn asked_by_key(&mut self) -> Option<Node> {
+        let keyed: Vec<Relation> =
+            self.relations.iter().filter(|relation| !relation.key.is_empty()).cloned().collect();
+        let of = self.type_with(ValueType::has_equality);
+        let column = self.column(of).filter(|_| !keyed.is_empty())?;
+        let relation = self.one_of(&keyed);
+        let key = relation.columns.iter().find(|column| column.name == relation.key[0])?.of;
+        self.query_depth += 1;
+        self.scopes.push(Scope { total: Some(Vec::new()), rows: 1, ..Scope::default() });
+        let source = self.relation(&relation);
+        self.enter(&source);
+        let found = Node::raw(key, format!("{}.{}", source.tables[0].name, relation.key[0]));
+        let mut terms = vec![Node::expression(ValueType::Boolean, "{} = {}", [found, self.literal(key)])];
+        if self.chance(1, 3) {
+            terms.push(self.expression(ValueType::Boolean));
+        }
+        let given = self.typed(of);
+        let can_correlate = !self.is_own_only && self.chance(1, 2);
+        self.scopes.pop();
+        self.query_depth -= 1;
+        let (query, template) = match can_correlate {
+            true => {
+                let equal = Node::expression(ValueType::Boolean, "{} = {}", [given, column]);
+                terms.insert(self.below(2), equal);
+                let terms = Node::list_of(" AND ", 1, ALONE, terms);
+                let query = Node::fill(Role::Query, "SELECT 1 FROM {} WHERE {}", [source.node, terms]);
+                (vec![query], self.one_of(&["EXISTS ({})", "EXISTS ({})", "(NOT EXISTS ({}))"]))
+            }
+            false => {
+                let terms = Node::list_of(" AND ", 1, ALONE, terms);
+                let parts = [given, source.node, terms];
+                let query = Node::fill(Role::Query, "SELECT {} FROM {} WHERE {}", parts);
+                (vec![column, query], self.one_of(&["({} IN ({}))", "({} = ANY ({}))", "({} NOT IN ({}))"]))
+            }
+        };
+        Some(Node::expression(ValueType::Boolean, template, query))
+    }
+
     /// A condition along columns, as they are looked up in an index.
     pub fn key_condition(&mut self) -> Node {
         let mut terms = Vec::new();
+        if self.can_have_query() && self.chance(1, 4) {
+            terms.extend(self.asked_by_key());
+        }
         for _ in 0..1 + self.below(2) {
             let of = self.type_with(ValueType::has_order);
             let (Some(column), value) = (self.column(of), self.literal(of)) else { continue };

@@ -159,6 +159,11 @@ impl Generator<'_> {
     }
 
     fn subquery_predicate(&mut self) -> Node {
+        if self.chance(1, 4)
+            && let Some(predicate) = self.asked_by_key()
+        {
+            return predicate;
+        }
         match self.below(6) {
             0 | 1 => {
                 let query = self.any_subquery();

@@ -2,7 +2,7 @@
 
 use super::binder::Binder;
 use super::bound::{Bound, Known};
-use super::condition::{Comparison, Condition, Members, Membership, Says};
+use super::condition::{Comparison, Condition, Members, Membership, Says, has_subquery};
 use super::constant::Step;
 use super::held::{held, unified};
 use super::scope::Relation;
@@ -59,6 +59,18 @@ impl Access {
         self.index.is_none() && self.is_unique
     }
 
+    /// The conditions that it takes values of subqueries from.
+    pub(super) fn asks(&self) -> Vec<usize> {
+        let list = self.list.iter().filter(|list| matches!(list.values, Members::Query(_)));
+        let equal = self.equal.iter().filter_map(|part| match part {
+            Part::Value(comparison) => Some(comparison),
+            Part::Field(_) => None,
+        });
+        let compared = equal.chain(&self.lower).chain(&self.upper);
+        let compared = compared.filter(|comparison| has_subquery(&comparison.value));
+        list.map(|list| list.condition).chain(compared.map(|comparison| comparison.condition)).collect()
+    }
+
     /// Whether it goes over the whole table.
     pub(super) fn is_scan(&self) -> bool {
         self.equal.is_empty() && self.lower.is_none() && self.upper.is_none()
@@ -105,16 +117,6 @@ pub(super) fn ways(table: &Table, says: &Says) -> Vec<Access> {
         score: 0,
     });
     ways.sort_by_key(|way| std::cmp::Reverse(way.score));
-    // What does not serve one way serves none, and is not tried for each of them.
-    let mut queries = Vec::new();
-    ways.retain(|way| match &way.list {
-        Some(Membership { condition, values: Members::Query(_), .. }) => {
-            let is_first = !queries.contains(condition);
-            queries.push(*condition);
-            is_first
-        }
-        _ => true,
-    });
     ways
 }
 
@@ -257,8 +259,20 @@ impl Binder<'_> {
 
     /// The other side of a comparison, if the column can be compared with it as it is.
     fn compared(&mut self, comparison: &Comparison, column: &SqlType) -> Bind<Option<Bound>> {
-        let value = self.operand(&comparison.value)?;
-        self.compared_with(value, &comparison.operator.to_string(), column)
+        if !has_subquery(&comparison.value) {
+            let value = self.operand(&comparison.value)?;
+            return self.compared_with(value, &comparison.operator.to_string(), column);
+        }
+        let mark = self.mark();
+        let value = self.operand(&comparison.value);
+        match value.and_then(|value| self.compared_with(value, &comparison.operator.to_string(), column)) {
+            Ok(value) => Ok(value),
+            // What is wrong is said where the condition is computed, in its turn.
+            Err(_) => {
+                self.back_to(mark);
+                Ok(None)
+            }
+        }
     }
 
     /// A value that a column of a type is compared with, if the column can be compared with it as it is.

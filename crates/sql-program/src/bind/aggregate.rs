@@ -2,6 +2,8 @@
 
 use super::binder::Binder;
 use super::bound::Bound;
+use super::condition::{conditions, each_outside_queries};
+use super::from::{self, From, Order};
 use super::row_body::{QueryFacts, RowBody};
 use super::scope::Found;
 use super::stop::{Bind, Place, beyond};
@@ -38,32 +40,6 @@ fn each_function(expression: &Expr, act: &mut dyn FnMut(&ast::Function)) {
             act(function);
         }
     });
-}
-
-/// An expression and its parts, subqueries included, but nothing within these.
-pub(super) fn each_outside_queries(expression: &Expr, act: &mut dyn FnMut(&Expr)) {
-    struct Parts<'f> {
-        depth: usize,
-        act: &'f mut dyn FnMut(&Expr),
-    }
-    impl ast::Visitor for Parts<'_> {
-        type Break = ();
-        fn pre_visit_query(&mut self, _: &ast::Query) -> ControlFlow<()> {
-            self.depth += 1;
-            ControlFlow::Continue(())
-        }
-        fn post_visit_query(&mut self, _: &ast::Query) -> ControlFlow<()> {
-            self.depth -= 1;
-            ControlFlow::Continue(())
-        }
-        fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {
-            if self.depth == 0 {
-                (self.act)(expression);
-            }
-            ControlFlow::Continue(())
-        }
-    }
-    let _ = ast::Visit::visit(expression, &mut Parts { depth: 0, act });
 }
 
 /// What collects an aggregate's value.
@@ -119,16 +95,20 @@ impl<'a> Binder<'a> {
             for argument in collectors.iter().filter_map(|collector| collector.argument.as_ref()) {
                 binder.stop_if_of_outer_rows(argument)?;
             }
-            // The least is the first along an index, the greatest the last.
-            binder.by_index_end(&mut from, &collectors, &relations)?;
-            let (block, ()) = binder.nested(|binder| {
-                binder.loops(&mut from, &mut |binder| {
-                    for collector in &mut collectors {
-                        binder.collect_value(collector)?;
-                    }
-                    Ok(())
-                })
-            })?;
+            let ends = match collectors.len() {
+                1 => None,
+                _ => binder.each_by_index_end(&from, &mut collectors, &relations)?,
+            };
+            let block = match ends {
+                Some((block, found)) => {
+                    from.found = found;
+                    block
+                }
+                None => {
+                    binder.by_index_end(&mut from, &collectors, &relations)?;
+                    binder.nested(|binder| binder.collect_all(&mut from, &mut collectors))?.0
+                }
+            };
             for collector in &mut collectors {
                 if collector.result.is_none() {
                     return beyond("an aggregate over no rows");
@@ -240,10 +220,44 @@ impl<'a> Binder<'a> {
         Ok(Collector { call, aggregate, is_distinct, argument, name, result: None, declaration })
     }
 
-    /// `min(x)` or `max(x)` alone goes along an index that begins with x.
+    /// Takes the values of all rows in.
+    fn collect_all(&mut self, from: &mut From, collectors: &mut [Collector]) -> Bind<()> {
+        self.loops(from, &mut |binder| {
+            collectors.iter_mut().try_for_each(|collector| binder.collect_value(collector))
+        })
+    }
+
+    /// Several aggregates that are each at an end of an index, one after the other; `None` if one is not.
+    fn each_by_index_end(
+        &mut self,
+        from: &From,
+        collectors: &mut [Collector],
+        relations: &[super::scope::Relation],
+    ) -> Bind<Option<(Block, from::Found)>> {
+        let mark = self.mark();
+        let (mut all, mut found) = (Block::new(), None);
+        for collector in collectors.chunks_mut(1) {
+            let mut alone = from.clone();
+            self.by_index_end(&mut alone, collector, relations)?;
+            if alone.limit.is_none() {
+                self.back_to(mark);
+                return Ok(None);
+            }
+            let (block, ()) = self.nested(|binder| binder.collect_all(&mut alone, collector))?;
+            if !alone.found.is_limited {
+                self.back_to(mark);
+                return Ok(None);
+            }
+            all.extend(block);
+            found = Some(alone.found);
+        }
+        Ok(found.map(|found| (all, found)))
+    }
+
+    /// `min(x)` or `max(x)` alone goes along an index that begins with x: the least is first, the greatest last.
     fn by_index_end(
         &mut self,
-        from: &mut super::from::From,
+        from: &mut From,
         collectors: &[Collector],
         relations: &[super::scope::Relation],
     ) -> Bind<()> {
@@ -259,16 +273,20 @@ impl<'a> Binder<'a> {
         };
         let Some(path) = column_path(argument) else { return Ok(()) };
         let [relation] = relations else { return Ok(()) };
-        if let Some(super::scope::Found::Column { out: 0, relation: 0, column }) =
+        if let Some(Found::Column { out: 0, relation: 0, column }) =
             self.lookup(&path, Place::of(argument))?
         {
             let nullable = relation.table.as_ref().is_none_or(|table| table.columns[column].nullable);
-            if !nullable {
-                let descending = *aggregate == Aggregate::Maximum;
-                from.order = Some(super::from::Order { relation: 0, columns: vec![column], descending });
-                from.limit = Some(tree::cast(tree::integer(1), DataType::BigInt));
-                from.only_ordered_limit = true;
+            let descending = *aggregate == Aggregate::Maximum;
+            if nullable && descending {
+                // Nulls are in front of the greatest.
+                let names = self.scopes.last().map(|scope| scope.names.clone()).unwrap_or_default();
+                from.conditions
+                    .extend(conditions(Some(&Expr::IsNotNull(Box::new(argument.clone()))), &names));
             }
+            from.order = Some(Order { relation: 0, columns: vec![column], descending });
+            from.limit = Some(tree::cast(tree::integer(1), DataType::BigInt));
+            from.only_ordered_limit = true;
         }
         Ok(())
     }

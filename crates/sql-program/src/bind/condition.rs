@@ -19,6 +19,8 @@ pub(super) struct Condition {
     pub(super) has_subquery: bool,
     /// Whether a key or range answers it already.
     pub(super) is_met: bool,
+    /// Whether a subquery in it turned out to be about rows that are not reached yet.
+    pub(super) comes_late: bool,
 }
 
 /// What a condition says of one column, with the other side.
@@ -76,6 +78,32 @@ pub(super) fn uses(expression: &Expr, names: &Names) -> u64 {
     mask
 }
 
+/// An expression and its parts, subqueries included, but nothing within these.
+pub(super) fn each_outside_queries(expression: &Expr, act: &mut dyn FnMut(&Expr)) {
+    struct Parts<'f> {
+        depth: usize,
+        act: &'f mut dyn FnMut(&Expr),
+    }
+    impl ast::Visitor for Parts<'_> {
+        type Break = ();
+        fn pre_visit_query(&mut self, _: &ast::Query) -> ControlFlow<()> {
+            self.depth += 1;
+            ControlFlow::Continue(())
+        }
+        fn post_visit_query(&mut self, _: &ast::Query) -> ControlFlow<()> {
+            self.depth -= 1;
+            ControlFlow::Continue(())
+        }
+        fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {
+            if self.depth == 0 {
+                (self.act)(expression);
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    let _ = ast::Visit::visit(expression, &mut Parts { depth: 0, act });
+}
+
 /// Whether an expression has a subquery in it.
 pub(super) fn has_subquery(expression: &Expr) -> bool {
     ast::visit_expressions(expression, |part: &Expr| match part {
@@ -96,6 +124,7 @@ pub(super) fn conditions(expression: Option<&Expr>, names: &Names) -> Vec<Condit
         uses: uses(part, names),
         has_subquery: has_subquery(part),
         is_met: false,
+        comes_late: false,
     };
     parts.into_iter().map(condition).collect()
 }
@@ -128,7 +157,7 @@ impl Binder<'_> {
             {
                 continue;
             }
-            self.collect(number, &condition.expression, at, reached, &mut says);
+            self.collect((number, condition.comes_late), &condition.expression, at, reached, &mut says);
         }
         // A list that is computed is computed once, and nothing but literals and parameters has one before.
         let may_compute = self.may_compute_lists();
@@ -144,15 +173,34 @@ impl Binder<'_> {
         self.scopes.last().is_some_and(|scope| scope.relations.len() == 1) && !self.is_in_loop()
     }
 
-    fn collect(&self, condition: usize, expression: &Expr, at: usize, reached: u64, says: &mut Says) {
+    fn collect(
+        &self,
+        (condition, comes_late): (usize, bool),
+        expression: &Expr,
+        at: usize,
+        reached: u64,
+        says: &mut Says,
+    ) {
         let Some(Scope { names, .. }) = self.scopes.last() else { return };
         let column = |expression: &Expr| column_of(expression, at, names);
-        let at_hand = |expression: &Expr| uses(expression, names) & !reached == 0;
+        let may_compute = self.may_compute_lists();
+        // What names in subqueries mean is found out when these are asked.
+        let at_hand = |expression: &Expr| match has_subquery(expression) {
+            true => !comes_late && (may_compute || uses(expression, names) & !reached == 0),
+            false => uses(expression, names) & !reached == 0,
+        };
         // Lists that are parameters are made before the program runs.
         let may_be_listed = |value: &Expr| is_given(value) || !self.lifts && at_hand(value);
         let mut compare = |column: usize, operator: B, value: &Expr| {
             says.comparisons.push(Comparison { condition, column, operator, value: value.clone() });
         };
+        if let Some((columns, query)) = self.asked(expression, &column) {
+            if !comes_late {
+                let values = Members::Query(Box::new(query));
+                says.memberships.push(Membership { condition, columns, values });
+            }
+            return;
+        }
         match expression {
             Expr::BinaryOp { left, op: op @ (B::Eq | B::Lt | B::LtEq | B::Gt | B::GtEq), right } => {
                 if let (Some(left), Some(right), B::Eq) = (row_of(left), row_of(right), op) {
@@ -179,7 +227,7 @@ impl Binder<'_> {
                     compare(column, B::LtEq, high);
                 }
             }
-            Expr::IsTrue(inner) => self.collect(condition, inner, at, reached, says),
+            Expr::IsTrue(inner) => self.collect((condition, comes_late), inner, at, reached, says),
             Expr::InList { expr, list, negated: false } => {
                 if let Some(fields) = row_of(expr) {
                     let columns: Option<Vec<usize>> = fields.iter().map(column).collect();
@@ -205,24 +253,6 @@ impl Binder<'_> {
                     });
                 }
             }
-            Expr::InSubquery { expr, subquery, negated: false } => {
-                self.collect_query(condition, expr, subquery, at, says);
-            }
-            Expr::AnyOp { left, compare_op: B::Eq, right, .. } if let Expr::Subquery(query) = &**right => {
-                self.collect_query(condition, left, query, at, says);
-            }
-            Expr::Exists { subquery, negated: false } => {
-                if let SetExpr::Select(select) = &*subquery.body
-                    && self.has_row_for_each(select)
-                    && let Some((columns, query)) = as_membership(subquery, select, column)
-                {
-                    says.memberships.push(Membership {
-                        condition,
-                        columns,
-                        values: Members::Query(Box::new(query)),
-                    });
-                }
-            }
             Expr::AnyOp { left, compare_op: B::Eq, right, .. } => {
                 if let Some(column) = column(left) {
                     let values = match &**right {
@@ -240,22 +270,32 @@ impl Binder<'_> {
                     says.memberships.push(Membership { condition, columns, values: Members::Rows(rows) });
                 }
             }
-            Expr::Nested(inner) => self.collect(condition, inner, at, reached, says),
+            Expr::Nested(inner) => self.collect((condition, comes_late), inner, at, reached, says),
             _ => {}
         }
     }
 }
 
 impl Binder<'_> {
-    /// `columns IN (query)`
-    fn collect_query(&self, condition: usize, left: &Expr, query: &ast::Query, at: usize, says: &mut Says) {
-        let Some(Scope { names, .. }) = self.scopes.last() else { return };
-        let columns: Option<Vec<usize>> =
-            operands(left).iter().map(|operand| column_of(operand, at, names)).collect();
-        if let Some(columns) = columns {
-            let values = Members::Query(Box::new(query.clone()));
-            says.memberships.push(Membership { condition, columns, values });
-        }
+    /// The columns that are among what a query gives, if an expression says that, and the query.
+    fn asked(
+        &self,
+        expression: &Expr,
+        column: &impl Fn(&Expr) -> Option<usize>,
+    ) -> Option<(Vec<usize>, ast::Query)> {
+        let (left, query) = match expression {
+            Expr::InSubquery { expr, subquery, negated: false } => (expr, &**subquery),
+            Expr::AnyOp { left, compare_op: B::Eq, right, .. } if let Expr::Subquery(query) = &**right => {
+                (left, &**query)
+            }
+            Expr::Exists { subquery, negated: false } => {
+                let SetExpr::Select(select) = &*subquery.body else { return None };
+                return self.has_row_for_each(select).then(|| as_membership(subquery, select, column))?;
+            }
+            _ => return None,
+        };
+        let columns: Option<Vec<usize>> = operands(left).iter().map(column).collect();
+        Some((columns?, query.clone()))
     }
 }
 

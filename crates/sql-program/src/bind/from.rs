@@ -19,6 +19,7 @@ use sqlparser::ast::{self, Expr, JoinConstraint, JoinOperator, TableFactor};
 const SUBQUERIES: usize = 24;
 
 /// What a `FROM` says: its relations are the innermost scope while it is bound.
+#[derive(Clone)]
 pub(super) struct From {
     /// Conditions of `WHERE` and inner joins.
     pub(super) conditions: Vec<Condition>,
@@ -417,6 +418,11 @@ impl<'a> Binder<'a> {
                 break;
             }
             self.block.truncate(before);
+            let asks = access.asks();
+            if !asks.is_empty() {
+                asks.into_iter().for_each(|asks| from.conditions[asks].comes_late = true);
+                return self.reach_row(from, reached, body);
+            }
         }
         let Some((access, mut keys)) = chosen else { return beyond("a table that cannot be reached") };
         if access.is_scan() && reached != 0 && self.lifts {
@@ -487,27 +493,37 @@ impl<'a> Binder<'a> {
         }
         let row = self.name("row");
         self.scope().relations[at].row = Row::Loop(row.clone());
-        let (filters, filtered) = self.filters(from, at, reached)?;
+        let (mut filters, filtered) = self.filters(from, at, reached)?;
         filtered.iter().for_each(|filtered| from.conditions[*filtered].is_met = true);
-        let mut scan = self.loop_over(relation, access, keys, filters);
+        let partners = match &from.limit {
+            Some(_) if reached == 0 && from.found.is_ordered => self.sole_partners(from, at),
+            _ => None,
+        };
+        for column in partners.iter().flatten() {
+            let value = self.scope().relations[at].value(*column)?;
+            filters.push(tree::is_null(value.expression, true));
+        }
+        let filter = (!filters.is_empty()).then(|| tree::all(filters));
+        let mut scan = self.loop_over(relation, access, keys, filter);
         scan.descending = from.order.as_ref().is_some_and(|order| order.relation == at && order.descending)
             && from.found.is_ordered;
-        let all_met = from.conditions.iter().all(|condition| condition.is_met);
-        if self.scope().relations.len() == 1 && all_met && from.found.is_ordered {
-            scan.limit = from.limit.clone();
-            from.found.is_limited = from.limit.is_some();
+        let limit = from.limit.take();
+        if partners.is_some() {
+            scan.limit.clone_from(&limit);
+            from.found.is_limited = true;
         }
         let limited = from.found.is_limited;
         let (block, ()) =
             self.nested(|binder| binder.repeated(|binder| binder.reach_next(from, reached | 1 << at, body)))?;
         from.found.is_limited = limited;
+        from.limit = limit;
         self.emit(tree::for_each(&row, scan, block));
         filtered.iter().for_each(|filtered| from.conditions[*filtered].is_met = false);
         Ok(())
     }
 
     /// The conditions that a loop's own filter can decide, and which they are.
-    fn filters(&mut self, from: &From, at: usize, reached: u64) -> Bind<(Option<Expression>, Vec<usize>)> {
+    fn filters(&mut self, from: &From, at: usize, reached: u64) -> Bind<(Vec<Expression>, Vec<usize>)> {
         let (mut filters, mut filtered) = (Vec::new(), Vec::new());
         for (number, condition) in from.conditions.iter().enumerate() {
             let ready = condition.uses & !(reached | 1 << at) == 0 && condition.uses & 1 << at != 0;
@@ -521,8 +537,7 @@ impl<'a> Binder<'a> {
                 filtered.push(number);
             }
         }
-        let filter = (!filters.is_empty()).then(|| tree::all(filters));
-        Ok((filter, filtered))
+        Ok((filters, filtered))
     }
 
     /// The far side of an outer join: its rows, or nulls if there is none.

@@ -21,6 +21,7 @@
 //! | `inputs`, `drawing` | parameters; numbers of sequences, what looks random |
 //! | `expression`, `operator`, `function`, `builtin` | expressions |
 //! | `condition`, `access`, `from` | WHERE taken apart; ways to rows; FROM as loops |
+//! | `partner` | joins that keep the number of rows |
 //! | `query_keys` | rows that are found by what a query gives |
 //! | `select`, `sorted`, `aggregate`, `subquery` | queries |
 //! | `row_body` | what is done for their rows, and what is known of them |
@@ -68,6 +69,7 @@ mod list;
 mod lookup;
 mod lowering;
 mod operator;
+mod partner;
 mod query_keys;
 mod row_body;
 mod rows;

@@ -1,8 +1,9 @@
 //! What INSERT, UPDATE and DELETE have in common.
 
-use super::aggregate::{each_outside_queries, has_aggregate};
+use super::aggregate::has_aggregate;
 use super::binder::Binder;
 use super::bound::Bound;
+use super::condition::each_outside_queries;
 use super::held::held;
 use super::row_body::RowBody;
 use super::scope::{Relation, Row};

@@ -494,3 +494,76 @@ procedure statement(p1: int, p2: text) -> list of (c1: int) {
 arguments Constant(Int(4))
           Constant(Text("x"))
 
+> SELECT o.number, s.code FROM orders o JOIN stock s ON s.id = o.item ORDER BY o.shop DESC, o.number DESC LIMIT 5
+
+procedure statement(p1: bigint) -> list of (c1: bigint, c2: varchar(10) null) {
+    var result_1: list of (c1: bigint, c2: varchar(10) null) = []
+    for row_4 in orders where row_4.item is not null descending limit p1 {
+        if exists stock[row_4.item] {
+            append result_1 (row_4.number, stock[row_4.item].code)
+        }
+    }
+    return result_1
+}
+arguments Constant(BigInt(5))
+
+> SELECT l.amount, o.note, s.code FROM lines l JOIN orders o ON o.shop = l.shop AND o.number = l.number LEFT JOIN stock s ON s.id = o.item WHERE l.shop = 3 ORDER BY l.number, l.position LIMIT 5 OFFSET 1
+
+procedure statement(p1: bigint, p2: bigint, p3: int) -> list of (c1: numeric(12, 2), c2: text null, c3: varchar(10) null) {
+    var result_1: list of (c1: numeric(12, 2), c2: text null, c3: varchar(10) null) = []
+    var taken_2: bigint = 0::bigint
+    var skipped_3: bigint = 0::bigint
+    require coalesce(p1 >= 0, true), "LIMIT must not be negative", sqlstate '2201W', detail null::text
+    require coalesce(p2 >= 0, true), "OFFSET must not be negative", sqlstate '2201X', detail null::text
+    for row_4 in lines[p3] limit p1 + p2 {
+        if exists orders[row_4.shop, row_4.number] {
+            let key_5: int null = orders[row_4.shop, row_4.number].item
+            if skipped_3 < coalesce(p2, 0) {
+                skipped_3 += 1::bigint
+            } else {
+                if coalesce(taken_2 < p1, true) {
+                    taken_2 += 1::bigint
+                    append result_1 (row_4.amount, orders[row_4.shop, row_4.number].note, stock[key_5]?.code)
+                }
+            }
+        }
+    }
+    return result_1
+}
+arguments Constant(BigInt(5))
+          Constant(BigInt(1))
+          Constant(Int(3))
+
+> SELECT max(item), min(item) FROM orders
+
+procedure statement() -> list of (c1: int null, c2: int null) {
+    var result_1: list of (c1: int null, c2: int null) = []
+    var sum_2: int null = null
+    var sum_3: int null = null
+    for row_4 in orders by orders_item where row_4.item is not null descending limit 1::bigint {
+        sum_2 = greatest(sum_2, row_4.item)
+    }
+    for row_5 in orders by orders_item limit 1::bigint {
+        sum_3 = least(sum_3, row_5.item)
+    }
+    append result_1 (sum_2, sum_3)
+    return result_1
+}
+
+> SELECT v FROM t WHERE id = (SELECT id FROM stock WHERE code = 'x')
+
+procedure statement(p1: text) -> list of (c1: int) {
+    var result_1: list of (c1: int) = []
+    var value_4: int null = null
+    var rows_5: bigint = 0
+    for row_8 in stock by stock_code[p1] {
+        rows_5 += 1::bigint
+        value_4 = row_8.id
+    }
+    if exists t[value_4] {
+        append result_1 (t[value_4].v)
+    }
+    return result_1
+}
+arguments Constant(Text("x"))
+
