@@ -33,6 +33,8 @@ pub(super) struct From {
     pub(super) limit: Option<Expression>,
     /// Whether the limit is of use only where the order is an index's.
     pub(super) only_ordered_limit: bool,
+    /// An order in which so many rows of each element of a list are enough.
+    pub(super) first_of_each: Option<(Order, Expression)>,
     /// The relation to begin with.
     pub(super) first: Option<usize>,
     /// What was found out while the loops were built.
@@ -199,6 +201,7 @@ impl<'a> Binder<'a> {
             forbidden: None,
             limit: None,
             only_ordered_limit: false,
+            first_of_each: None,
             first: None,
             found,
         }
@@ -495,9 +498,14 @@ impl<'a> Binder<'a> {
         self.scope().relations[at].row = Row::Loop(row.clone());
         let (mut filters, filtered) = self.filters(from, at, reached)?;
         filtered.iter().for_each(|filtered| from.conditions[*filtered].is_met = true);
-        let partners = match &from.limit {
-            Some(_) if reached == 0 && from.found.is_ordered => self.sole_partners(from, at),
-            _ => None,
+        let of_each = from.first_of_each.clone();
+        let of_each = of_each.filter(|(order, _)| {
+            access.list.is_some() && order.relation == at && gives_within(access, order)
+        });
+        let is_limited = from.limit.is_some() && from.found.is_ordered || of_each.is_some();
+        let partners = match is_limited && reached == 0 {
+            true => self.sole_partners(from, at),
+            false => None,
         };
         for column in partners.iter().flatten() {
             let value = self.scope().relations[at].value(*column)?;
@@ -508,9 +516,13 @@ impl<'a> Binder<'a> {
         scan.descending = from.order.as_ref().is_some_and(|order| order.relation == at && order.descending)
             && from.found.is_ordered;
         let limit = from.limit.take();
-        if partners.is_some() {
-            scan.limit.clone_from(&limit);
-            from.found.is_limited = true;
+        match of_each {
+            _ if partners.is_none() => {}
+            Some((order, limit)) => (scan.descending, scan.limit) = (order.descending, Some(limit)),
+            None => {
+                scan.limit.clone_from(&limit);
+                from.found.is_limited = true;
+            }
         }
         let limited = from.found.is_limited;
         let (block, ()) =
@@ -680,7 +692,12 @@ fn gives(access: &Access, order: &Order) -> bool {
     if access.is_unique && access.list.is_none() {
         return true;
     }
-    if access.list.is_some() || access.columns.is_empty() {
+    access.list.is_none() && gives_within(access, order)
+}
+
+/// Whether it gives those of each element of its list, if it has one, in an order.
+fn gives_within(access: &Access, order: &Order) -> bool {
+    if access.columns.is_empty() {
         return false;
     }
     let fixed = &access.columns[..access.equal.len()];

@@ -2,7 +2,7 @@
 
 use super::binder::Binder;
 use super::bound::Bound;
-use super::from::Order;
+use super::from::{From, Order};
 use super::row_body::{Gathered, QueryFacts, RowBody, Window};
 use super::scope::{Relation, Scope};
 use super::sorted::Sorting;
@@ -171,10 +171,7 @@ impl<'a> Binder<'a> {
                     let is_limited = std::mem::take(&mut binder.limited);
                     let (names, values) = binder.projection(select)?;
                     columns = Some(names.clone());
-                    if !needs_window {
-                        return body(binder, &names, values);
-                    }
-                    if is_limited && window.offset.is_none() {
+                    if !needs_window || is_limited && window.offset.is_none() {
                         return body(binder, &names, values);
                     }
                     counts = true;
@@ -184,7 +181,8 @@ impl<'a> Binder<'a> {
             let (block, ()) = looped.map_err(|stop| binder.first_of(stop, select))?;
             let found = from.found.clone();
             if wants_order && !found.is_single && !found.is_ordered {
-                let from = binder.from(&joined, select.selection.as_ref());
+                let first_of_each = from.order.take().zip(from.limit.take());
+                let from = From { first_of_each, ..binder.from(&joined, select.selection.as_ref()) };
                 return binder.sorted(&wanted, from, &window, body);
             }
             if counts {

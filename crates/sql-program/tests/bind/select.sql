@@ -567,3 +567,28 @@ procedure statement(p1: text) -> list of (c1: int) {
 }
 arguments Constant(Text("x"))
 
+> SELECT number, item FROM orders WHERE item IN (1, 2) ORDER BY shop DESC, number DESC LIMIT 3 OFFSET 1
+
+procedure statement(p1: bigint, p2: bigint, p3: int, p4: int) -> list of (c1: bigint, c2: int null) {
+    var result_1: list of (c1: bigint, c2: int null) = []
+    var taken_2: bigint = 0::bigint
+    var skipped_3: bigint = 0::bigint
+    require coalesce(p1 >= 0, true), "LIMIT must not be negative", sqlstate '2201W', detail null::text
+    require coalesce(p2 >= 0, true), "OFFSET must not be negative", sqlstate '2201X', detail null::text
+    for row_4 in orders where row_4.item = p3 or row_4.item = p4 descending limit p1 + p2 {
+        if skipped_3 < coalesce(p2, 0) {
+            skipped_3 += 1::bigint
+        } else {
+            if coalesce(taken_2 < p1, true) {
+                taken_2 += 1::bigint
+                append result_1 (row_4.number, row_4.item)
+            }
+        }
+    }
+    return result_1
+}
+arguments Constant(BigInt(3))
+          Constant(BigInt(1))
+          Constant(Int(1))
+          Constant(Int(2))
+
