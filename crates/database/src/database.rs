@@ -551,6 +551,12 @@ impl Database {
         checkpoints.map_or_else(CheckpointStatus::default, |checkpoints| checkpoints.status.lock().clone())
     }
 
+    /// How many rows a table has, about; `None` if there is no such table.
+    pub fn rows_about(&self, table: &str) -> Option<usize> {
+        let definitions = self.definitions();
+        Some(definitions.table(definitions.catalog.find_table(table)?).records())
+    }
+
     /// Bytes that rows take, with their older versions and with calls whose work is still to be done: those of all
     /// databases of the process.
     pub fn rows_bytes(&self) -> usize {

@@ -3,7 +3,7 @@
 use crate::catalog::access::Access;
 use crate::catalog::role::BOOTSTRAP;
 use crate::catalog::store::MAIN_DATABASE;
-use crate::catalog::{Oid, Sequence};
+use crate::catalog::{Oid, Sequence, Table};
 use crate::text_format::TextStyle;
 use fabius::Database;
 use fabius_sql_syntax::lock_mode::LockMode;
@@ -162,6 +162,11 @@ pub struct ListedStatement {
 pub trait SessionFacts: Send + Sync {
     /// The name of the role whose privileges count.
     fn user(&self) -> String;
+
+    /// How many rows a table has, about.
+    fn rows_about(&self, _table: &Table) -> Option<usize> {
+        None
+    }
 
     /// Who owns another database than the session's, and who may do what with it.
     fn access_of_database(&self, _database: Oid) -> Access {

@@ -217,6 +217,14 @@ impl LeafScan {
         LeafScan { provider, columns, ranges, filters, lookup: None, limit, schema, properties }
     }
 
+    /// How many rows there are to choose from, about.
+    pub(super) fn rows_about(&self) -> Option<usize> {
+        match &self.provider.leaf {
+            Leaf::Table { table, .. } => self.provider.environment.session.rows_about(table),
+            _ => None,
+        }
+    }
+
     /// How few rows it gives.
     pub(super) fn fewness(&self) -> Fewness {
         match &self.provider.leaf {

@@ -49,6 +49,10 @@ impl PhysicalOptimizerRule for LookupJoins {
     ) -> FusionResult<Arc<dyn ExecutionPlan>> {
         let each = |plan: Arc<dyn ExecutionPlan>| {
             let Some(join) = plan.downcast_ref::<HashJoinExec>() else { return Ok(Transformed::no(plan)) };
+            if asks_whether(join) && is_longer(join) {
+                let turned = join.swap_inputs(PartitionMode::CollectLeft)?;
+                return Ok(Transformed::yes(with_lookups_beneath(&turned)?.unwrap_or(turned)));
+            }
             // Bounds on a key may hold most of a table: only whether there is a partner costs as little either way.
             let least = match join.join_type() {
                 JoinType::LeftSemi => Fewness::Bounded,
@@ -93,6 +97,26 @@ fn over(
 ) -> FusionResult<Arc<dyn ExecutionPlan>> {
     let anew = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
     plan.clone().replace_children(vec![input], anew)
+}
+
+/// Whether a join asks for rows of its left side whether they have a partner.
+fn asks_whether(join: &HashJoinExec) -> bool {
+    matches!(join.join_type(), JoinType::LeftSemi | JoinType::LeftAnti) && !join.null_aware
+}
+
+/// Whether a join's left side has more rows than its right one, as far as tables tell where nothing else does.
+fn is_longer(join: &HashJoinExec) -> bool {
+    let (left, right) = (join.left(), join.right());
+    let sizes = (rows_about(left), rows_about(right));
+    fewness(left) == fewness(right) && matches!(sizes, (Some(left), Some(right)) if left > right)
+}
+
+/// How many rows there are in the largest table beneath, about.
+fn rows_about(plan: &Arc<dyn ExecutionPlan>) -> Option<usize> {
+    match plan.downcast_ref::<LeafScan>() {
+        Some(scan) => scan.rows_about(),
+        None => plan.children().into_iter().map(rows_about).try_fold(0, |most, rows| Some(most.max(rows?))),
+    }
 }
 
 fn fewness(plan: &Arc<dyn ExecutionPlan>) -> Fewness {

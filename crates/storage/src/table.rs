@@ -179,6 +179,14 @@ impl Table {
         index.get(key.hash(), matches, guard).map(|pointer| unsafe { &*pointer.cast::<Record>() })
     }
 
+    /// How many records it has, those of rows that are gone or not yet there among them.
+    pub fn records(&self) -> usize {
+        match &self.primary {
+            Primary::Hash(index) => index.len(),
+            Primary::Ordered(index) => index.len(),
+        }
+    }
+
     /// Whether lookups may be prepared by [`Table::prefetch`], and so many records make that worth while:
     /// a small table is in the cache anyway.
     pub fn is_worth_prefetching(&self) -> bool {

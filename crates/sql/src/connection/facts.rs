@@ -10,7 +10,7 @@ use crate::notification::Outbox;
 use crate::settings::Settings;
 use fabius::Database;
 use fabius_sql_meaning::catalog::access::Access;
-use fabius_sql_meaning::catalog::{Catalog, Oid, Sequence};
+use fabius_sql_meaning::catalog::{Catalog, Oid, Sequence, Table};
 use fabius_sql_meaning::session_facts::{
     Activity, HeldLock, ListedCursor, ListedStatement, LockedThing, SessionFacts, Setting, Waiting,
 };
@@ -252,6 +252,10 @@ impl SessionFacts for Facts {
 
     fn sequence_value(&self, sequence: Oid) -> Option<i64> {
         self.now.lock().sequences.0.get(&sequence).copied()
+    }
+
+    fn rows_about(&self, table: &Table) -> Option<usize> {
+        self.database.database().rows_about(&table.storage)
     }
 
     fn last_sequence(&self) -> Option<Oid> {

@@ -56,6 +56,17 @@ impl AnyIndex {
         }
     }
 
+    /// See [`OrderedIndex::len`].
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            AnyIndex::One(index) => index.len(),
+            AnyIndex::Two(index) => index.len(),
+            AnyIndex::Three(index) => index.len(),
+            AnyIndex::Four(index) => index.len(),
+            AnyIndex::Long(index) => index.len(),
+        }
+    }
+
     /// See [`OrderedIndex::get`].
     pub(crate) fn get(&self, key: &Key, guard: &Guard) -> Option<Pointer> {
         with_index!(self, key, |index, words| index.get(words, guard))
