@@ -42,17 +42,27 @@ fn each_function(expression: &Expr, act: &mut dyn FnMut(&ast::Function)) {
     });
 }
 
+/// Adds the calls of aggregates in an expression that are not there yet.
+pub(super) fn add_calls(expression: &Expr, calls: &mut Vec<ast::Function>) -> Bind<()> {
+    each_function(expression, &mut |function| {
+        if is_aggregate(function) && calls.len() <= CALLS && !calls.contains(function) {
+            calls.push(function.clone());
+        }
+    });
+    if calls.len() > CALLS { beyond("so many aggregates") } else { Ok(()) }
+}
+
 /// What collects an aggregate's value.
-struct Collector {
-    call: ast::Function,
-    aggregate: Aggregate,
-    is_distinct: bool,
+pub(super) struct Collector {
+    pub(super) call: ast::Function,
+    pub(super) aggregate: Aggregate,
+    pub(super) is_distinct: bool,
     /// What it is of; all rows are counted without one.
-    argument: Option<Expr>,
+    pub(super) argument: Option<Expr>,
     /// The variable, or the list of distinct values.
     name: String,
-    result: Option<Bound>,
-    declaration: Block,
+    pub(super) result: Option<Bound>,
+    pub(super) declaration: Block,
 }
 
 impl<'a> Binder<'a> {
@@ -68,21 +78,10 @@ impl<'a> Binder<'a> {
             else {
                 return beyond("a wildcard beside aggregates");
             };
-            each_function(expr, &mut |function| {
-                if is_aggregate(function) && calls.len() <= CALLS && !calls.contains(function) {
-                    calls.push(function.clone());
-                }
-            });
+            add_calls(expr, &mut calls)?;
         }
         if let Some(having) = &select.having {
-            each_function(having, &mut |function| {
-                if is_aggregate(function) && calls.len() <= CALLS && !calls.contains(function) {
-                    calls.push(function.clone());
-                }
-            });
-        }
-        if calls.len() > CALLS {
-            return beyond("so many aggregates");
+            add_calls(having, &mut calls)?;
         }
         let mut collectors = Vec::new();
         for call in calls {
@@ -132,7 +131,7 @@ impl<'a> Binder<'a> {
 
     /// Stops at an aggregate whose argument names columns of queries around this one only: it is over the rows of
     /// those.
-    fn stop_if_of_outer_rows(&self, argument: &Expr) -> Bind<()> {
+    pub(super) fn stop_if_of_outer_rows(&self, argument: &Expr) -> Bind<()> {
         if self.scopes.len() < 2 {
             return Ok(());
         }
@@ -190,7 +189,7 @@ impl<'a> Binder<'a> {
         Ok(())
     }
 
-    fn collector(&mut self, call: ast::Function) -> Bind<Collector> {
+    pub(super) fn collector(&mut self, call: ast::Function) -> Bind<Collector> {
         let written = WrittenCall::of(&call)?;
         let name = written.path().pop().unwrap_or_default();
         let is_plain = written.called() == Some(Called::Aggregate)
@@ -292,7 +291,7 @@ impl<'a> Binder<'a> {
     }
 
     /// Takes the current row's value in.
-    fn collect_value(&mut self, collector: &mut Collector) -> Bind<()> {
+    pub(super) fn collect_value(&mut self, collector: &mut Collector) -> Bind<()> {
         let bigint = DataType::BigInt;
         let one = || tree::cast(tree::integer(1), DataType::BigInt);
         let name = collector.name.clone();

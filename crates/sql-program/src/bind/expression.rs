@@ -73,7 +73,7 @@ impl BackEnd for Binder<'_> {
     }
 
     fn at_hand(&self, expression: &Expr) -> Option<Bound> {
-        let (_, bound, scope) = self.replaced.iter().find(|(replaced, ..)| replaced == expression)?;
+        let (_, bound, scope) = self.replaced.iter().rev().find(|(replaced, ..)| replaced == expression)?;
         self.outermost.set(self.outermost.get().min(*scope));
         Some(bound.clone())
     }

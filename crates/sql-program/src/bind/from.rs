@@ -81,7 +81,7 @@ impl Found {
     }
 }
 
-type Body<'b, 'a> = dyn FnMut(&mut Binder<'a>) -> Bind<()> + 'b;
+pub(super) type Body<'b, 'a> = dyn FnMut(&mut Binder<'a>) -> Bind<()> + 'b;
 
 impl<'a> Binder<'a> {
     /// The relations of a `FROM`, behind that of the table that is written, with what joins them. They are to become
@@ -94,7 +94,7 @@ impl<'a> Binder<'a> {
         let mut scope = Scope::of(target.into_iter().collect());
         let mut joined: Vec<Joined> = scope.relations.iter().map(|_| Joined::Inner(None)).collect();
         for item in from {
-            let mut names = self.relation(&item.relation, &mut scope.relations)?;
+            let mut names = self.relation(&item.relation, &scope.names, &mut scope.relations)?;
             Self::refuse_named_twice(&scope.names, &names)?;
             joined.push(Joined::Inner(None));
             for join in &item.joins {
@@ -104,7 +104,8 @@ impl<'a> Binder<'a> {
                     JoinOperator::Left(on) | JoinOperator::LeftOuter(on) => (on, true),
                     _ => return beyond("this kind of join"),
                 };
-                let right = self.relation(&join.relation, &mut scope.relations)?;
+                let beside = scope.names.clone().join(names.clone());
+                let right = self.relation(&join.relation, &beside, &mut scope.relations)?;
                 Self::refuse_named_twice(&scope.names, &right)?;
                 Self::refuse_named_twice(&names, &right)?;
                 let merged = match constraint {
@@ -134,8 +135,14 @@ impl<'a> Binder<'a> {
         Ok((scope, joined))
     }
 
-    /// Adds what a part of a `FROM` stands for to the relations: what its columns are called.
-    fn relation(&mut self, factor: &TableFactor, relations: &mut Vec<Relation>) -> Bind<Names> {
+    /// Adds what a part of a `FROM` stands for to the relations, whose `names` it can use if it is lateral: what its
+    /// columns are called.
+    fn relation(
+        &mut self,
+        factor: &TableFactor,
+        names: &Names,
+        relations: &mut Vec<Relation>,
+    ) -> Bind<Names> {
         let at = relations.len();
         if let Some(relation) = self.virtual_relation(factor)? {
             let names = relation.names(at);
@@ -155,6 +162,12 @@ impl<'a> Binder<'a> {
                     let Some(column) = seen.next() else { return beyond("more names than columns") };
                     column.column.rename(folded(&name.name));
                 }
+                relations.push(relation);
+                Ok(names)
+            }
+            TableFactor::Derived { lateral, subquery, alias: Some(alias), sample: None } => {
+                let relation = self.derived(subquery, *lateral, alias, names.clone(), relations)?;
+                let names = relation.names(at);
                 relations.push(relation);
                 Ok(names)
             }
@@ -219,7 +232,7 @@ impl<'a> Binder<'a> {
         Ok(())
     }
 
-    fn reach_next(&mut self, from: &mut From, reached: u64, body: &mut Body<'_, 'a>) -> Bind<()> {
+    pub(super) fn reach_next(&mut self, from: &mut From, reached: u64, body: &mut Body<'_, 'a>) -> Bind<()> {
         // What can be decided by now is.
         let is_all = reached.count_ones() as usize == self.scope().relations.len();
         let ready = |condition: &Condition| !condition.is_met && condition.uses & !reached == 0;
@@ -324,14 +337,21 @@ impl<'a> Binder<'a> {
                 // It depends on nothing, and others may be found by it.
                 return Ok((at, Vec::new()));
             }
-            let Some(table) = &relation.table else { return beyond("what is not a table") };
-            if from.outer[at].is_some() {
-                let on = from.outer[at].iter().flatten();
-                if inner_waits || on.clone().any(|condition| condition.uses & !(reached | 1 << at) != 0) {
+            if let Row::Derived(derived) = &relation.row
+                && !derived.is_ready(reached)
+            {
+                continue;
+            }
+            if let Some(on) = &from.outer[at] {
+                if inner_waits || on.iter().any(|condition| condition.uses & !(reached | 1 << at) != 0) {
                     continue;
                 }
                 return Ok((at, Vec::new()));
             }
+            if let Row::Derived(_) = &relation.row {
+                return Ok((at, Vec::new()));
+            }
+            let Some(table) = &relation.table else { return beyond("what is not a table") };
             let says = self.says(at, &from.conditions, reached);
             let mut ways = ways(table, &says);
             if let Some((forbidden, columns)) = &from.forbidden
@@ -405,6 +425,9 @@ impl<'a> Binder<'a> {
                 self.reach_virtual(at, rows, |binder| binder.reach_next(from, reached | 1 << at, body));
             from.limit = limit;
             return done;
+        }
+        if let Row::Derived(derived) = &relation.row {
+            return self.reach_derived(from, at, derived, None, reached, body);
         }
         let Some(table) = relation.table.clone() else { return beyond("what is not a table") };
         let mut chosen = None;
@@ -563,6 +586,9 @@ impl<'a> Binder<'a> {
     ) -> Bind<()> {
         let relations = self.scope().relations.clone();
         let relation = relations[at].clone();
+        if let Row::Derived(derived) = &relation.row {
+            return self.reach_derived(from, at, derived, Some(on), reached, body);
+        }
         let Some(table) = relation.table.clone() else { return beyond("what is not a table") };
         let says = Says { memberships: Vec::new(), ..self.says(at, &on, reached) };
         let mut chosen = None;

@@ -22,8 +22,9 @@
 //! | `expression`, `operator`, `function`, `builtin` | expressions |
 //! | `condition`, `access`, `from` | WHERE taken apart; ways to rows; FROM as loops |
 //! | `partner` | joins that keep the number of rows |
+//! | `derived` | queries in FROM |
 //! | `query_keys` | rows that are found by what a query gives |
-//! | `select`, `sorted`, `aggregate`, `subquery` | queries |
+//! | `select`, `sorted`, `aggregate`, `grouped`, `subquery` | queries |
 //! | `row_body` | what is done for their rows, and what is known of them |
 //! | `catch` | exceptions of Python that do not end the call |
 //! | `array`, `list`, `virtual_relation` | arrays as lists; rows that are computed |
@@ -54,11 +55,13 @@ mod constraint;
 mod conversion;
 mod deferred;
 mod delete;
+mod derived;
 mod drawing;
 mod expression;
 mod from;
 mod function;
 mod generated;
+mod grouped;
 mod held;
 mod inputs;
 mod insert;

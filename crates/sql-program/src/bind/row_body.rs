@@ -64,6 +64,17 @@ impl Gathered {
         Ok(())
     }
 
+    /// The fields of an element, given what was appended last.
+    pub(super) fn elements(&self, element: &str, values: Vec<Bound>) -> Vec<Bound> {
+        let values = values.into_iter().zip(&self.types).enumerate();
+        let field = |(at, (value, (data_type, nullable))): (usize, (Bound, &(DataType, bool)))| {
+            let field = tree::column(tree::loop_row(element), &format!("c{}", at + 1), false);
+            let origin = value.origin;
+            Bound { origin, ..Bound::held_as(field, value.sql_type, *nullable, *data_type) }
+        };
+        values.map(field).collect()
+    }
+
     /// The list's fields.
     pub(super) fn fields(&self) -> Vec<ColumnDefinition> {
         let fields = self.types.iter().enumerate();

@@ -1,6 +1,7 @@
 //! Names of columns: the relations that an expression can see.
 
 use super::bound::Bound;
+use super::derived::Derived;
 use super::held::held;
 use super::list::List;
 use super::stop::Bind;
@@ -88,6 +89,8 @@ pub(super) enum Row {
     Values(Vec<Bound>),
     /// Computed, once they are reached.
     Virtual(Box<Virtual>),
+    /// In the rows of a query, once they are reached.
+    Derived(Arc<Derived>),
     /// All null: the other side of an outer join has no partner.
     Nulls,
 }
@@ -141,7 +144,7 @@ impl Relation {
             return super::stop::beyond("a column that is not there");
         };
         let bound = match &self.row {
-            Row::Absent | Row::Virtual(_) => {
+            Row::Absent | Row::Virtual(_) | Row::Derived(_) => {
                 return super::stop::beyond(format!("column {name} before its row is reached"));
             }
             Row::Values(values) => {

@@ -118,8 +118,7 @@ impl<'a> Binder<'a> {
             Some(ast::Distinct::Distinct) => true,
             Some(ast::Distinct::On(_)) => return beyond("DISTINCT ON"),
         };
-        if grouped
-            || select.top.is_some()
+        if select.top.is_some()
             || select.into.is_some()
             || !select.lateral_views.is_empty()
             || select.prewhere.is_some()
@@ -130,6 +129,9 @@ impl<'a> Binder<'a> {
             || select.exclude.is_some()
         {
             return beyond("a query of this form");
+        }
+        if grouped {
+            return self.grouped(&Sorting { select, order, is_distinct }, &window, body);
         }
         if is_aggregated(select) {
             return self.aggregated(select, window, body);

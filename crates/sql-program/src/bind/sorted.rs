@@ -12,7 +12,7 @@
 
 use super::binder::Binder;
 use super::bound::Bound;
-use super::from::From;
+use super::from::{Body, From};
 use super::row_body::{Gathered, QueryFacts, RowBody, Window};
 use super::stop::{Bind, Place, beyond};
 use super::tree;
@@ -45,12 +45,27 @@ impl<'a> Binder<'a> {
         window: &Window,
         body: &mut RowBody<'_, 'a>,
     ) -> Bind<QueryFacts> {
+        self.in_order(wanted, window, &mut |binder, act| binder.loops(&mut from, act), body)?;
+        if self.lifts && !from.found.is_bounded {
+            return beyond("sorting all rows of a table");
+        }
+        Ok(from.found.facts())
+    }
+
+    /// The rows of something in the order that is wanted; `rows` does something for each of them.
+    pub(super) fn in_order(
+        &mut self,
+        wanted: &Sorting<'_>,
+        window: &Window,
+        rows: &mut dyn FnMut(&mut Self, &mut Body<'_, 'a>) -> Bind<()>,
+        body: &mut RowBody<'_, 'a>,
+    ) -> Bind<()> {
         let list = self.name("sorted");
         let mut gathered = Gathered::default();
         let mut outputs: Vec<Bound> = Vec::new();
         let mut keys: Vec<usize> = Vec::new();
         let (block, ()) = self.nested(|binder| {
-            binder.loops(&mut from, &mut |binder| {
+            rows(binder, &mut |binder| {
                 let (columns, mut values) = binder.projection(wanted.select)?;
                 let places = binder.sort_keys(wanted, &columns, &mut values)?;
                 let is_sorted = |at: usize| wanted.is_distinct || places.contains(&at);
@@ -66,9 +81,6 @@ impl<'a> Binder<'a> {
                 gathered.add(binder, &list, &columns, values)
             })
         })?;
-        if self.lifts && !from.found.is_bounded {
-            return beyond("sorting all rows of a table");
-        }
         if outputs.is_empty() {
             return beyond("sorting no rows");
         }
@@ -79,14 +91,8 @@ impl<'a> Binder<'a> {
         self.emit(tree::statement(StatementKind::Sort { list: tree::name(&list), keys }));
         // As elements of the list.
         let each = self.name("each");
-        let values = outputs.into_iter().zip(&gathered.types).enumerate().take(columns.len());
-        let values: Vec<Bound> = values
-            .map(|(at, (value, (data_type, nullable)))| {
-                let field = tree::column(tree::loop_row(&each), &format!("c{}", at + 1), false);
-                let origin = value.origin;
-                Bound { origin, ..Bound::held_as(field, value.sql_type, *nullable, *data_type) }
-            })
-            .collect();
+        let mut values = gathered.elements(&each, outputs);
+        values.truncate(columns.len());
         let (taken, skipped) = (self.name("taken"), self.name("skipped"));
         let has_window = window.limit.is_some() || window.offset.is_some();
         if has_window {
@@ -103,7 +109,7 @@ impl<'a> Binder<'a> {
             true => self.each_once(&values, show)?,
         };
         self.emit(tree::for_list(&each, &list, rows));
-        Ok(from.found.facts())
+        Ok(())
     }
 
     /// What a row is sorted by, as places among its values, to which expressions besides are added.

@@ -60,12 +60,17 @@ impl<'a> Binder<'a> {
     /// Whether rows of a table are gone over around what is bound.
     pub(super) fn is_in_loop(&self) -> bool {
         let mut relations = self.scopes.iter().flat_map(|scope| &scope.relations);
-        relations.any(|relation| matches!(relation.row, Row::Loop(_)))
+        relations.any(|relation| match relation.row {
+            Row::Loop(_) => true,
+            // Of a query in FROM, or of what is computed.
+            Row::Values(_) => relation.table.is_none(),
+            _ => false,
+        })
     }
 
     /// What is asked for each row of another table does not go over a whole table; if there are many of these rows, and
     /// none is to change, it does not go over the same rows each time, either.
-    fn refuse_for_each_row(&self, facts: &QueryFacts, is_of_row: bool) -> Bind<()> {
+    pub(super) fn refuse_for_each_row(&self, facts: &QueryFacts, is_of_row: bool) -> Bind<()> {
         if !self.lifts || !self.is_in_loop() {
             return Ok(());
         }

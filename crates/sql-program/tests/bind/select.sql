@@ -592,3 +592,110 @@ arguments Constant(BigInt(3))
           Constant(Int(1))
           Constant(Int(2))
 
+> SELECT t.id, s.code FROM t LEFT JOIN LATERAL (SELECT code, id FROM stock WHERE code = t.s ORDER BY id LIMIT 1) s ON s.id > 2
+
+procedure statement(p1: bigint, p2: int) -> list of (c1: int, c2: varchar(10) null) {
+    var result_1: list of (c1: int, c2: varchar(10) null) = []
+    for row_8 in t {
+        var found_9: boolean = false
+        let key_12: varchar(10) null = if length(row_8.s) <= 10 then row_8.s::varchar(10) else null::varchar(10)
+        for row_13 in stock by stock_code[key_12] limit p1 {
+            if row_13.id > p2 {
+                found_9 = true
+                append result_1 (row_8.id, row_13.code)
+            }
+        }
+        if not found_9 {
+            append result_1 (row_8.id, null::varchar(10))
+        }
+    }
+    return result_1
+}
+arguments Constant(BigInt(1))
+          Constant(Int(2))
+
+> SELECT item, count(*) AS c, sum(number) FROM orders WHERE shop = 7 GROUP BY item HAVING count(*) > 1 ORDER BY c DESC LIMIT 5
+
+procedure statement(p1: bigint, p2: int, p3: int) -> list of (c1: int null, c2: bigint, c3: numeric(38, 0) null) {
+    var result_1: list of (c1: int null, c2: bigint, c3: numeric(38, 0) null) = []
+    var rows_4: list of (c1: int null, c2: bigint) = []
+    for row_5 in orders[p2] {
+        append rows_4 (row_5.item, row_5.number)
+    }
+    sort rows_4 by c1
+    var last_9: int null = null::int
+    var sum_2: bigint = 0::bigint
+    var sum_3: numeric(38, 0) null = null
+    var has_last_8 = false
+    var groups_7: list of (c1: int null, c2: bigint, c3: numeric(38, 0) null) = []
+    for each_6 in rows_4 {
+        if not has_last_8 or each_6.c1 is distinct from last_9 {
+            if has_last_8 {
+                append groups_7 (last_9, sum_2, sum_3)
+            }
+            last_9 = each_6.c1
+            sum_2 = 0::bigint
+            sum_3 = null
+            has_last_8 = true
+        }
+        sum_2 += 1::bigint
+        sum_3 = (coalesce(sum_3, 0::numeric(38, 0)) + each_6.c2::numeric(38, 0))::numeric(38, 0)
+    }
+    if has_last_8 {
+        append groups_7 (last_9, sum_2, sum_3)
+    }
+    var sorted_11: list of (c1: int null, c2: bigint, c3: numeric(38, 0) null) = []
+    for group_10 in groups_7 {
+        if group_10.c2 > p3 {
+            append sorted_11 (group_10.c1, group_10.c2, group_10.c3)
+        }
+    }
+    sort sorted_11 by c2 descending
+    var taken_13: bigint = 0::bigint
+    require coalesce(p1 >= 0, true), "LIMIT must not be negative", sqlstate '2201W', detail null::text
+    for each_12 in sorted_11 {
+        if coalesce(taken_13 < p1, true) {
+            taken_13 += 1::bigint
+            append result_1 (each_12.c1, each_12.c2, each_12.c3)
+        }
+    }
+    return result_1
+}
+arguments Constant(BigInt(5))
+          Constant(Int(7))
+          Constant(Int(1))
+
+> SELECT count(*) FROM (SELECT item FROM orders WHERE shop = 7) x GROUP BY x.item
+
+procedure statement(p1: int) -> list of (c1: bigint) {
+    var result_1: list of (c1: bigint) = []
+    var rows_6: list of (c1: int null) = []
+    for row_9 in orders[p1] {
+        append rows_6 (row_9.item)
+    }
+    sort rows_6 by c1
+    var last_13: int null = null::int
+    var sum_5: bigint = 0::bigint
+    var has_last_12 = false
+    var groups_11: list of (c1: int null, c2: bigint) = []
+    for each_10 in rows_6 {
+        if not has_last_12 or each_10.c1 is distinct from last_13 {
+            if has_last_12 {
+                append groups_11 (last_13, sum_5)
+            }
+            last_13 = each_10.c1
+            sum_5 = 0::bigint
+            has_last_12 = true
+        }
+        sum_5 += 1::bigint
+    }
+    if has_last_12 {
+        append groups_11 (last_13, sum_5)
+    }
+    for group_14 in groups_11 {
+        append result_1 (group_14.c2)
+    }
+    return result_1
+}
+arguments Constant(Int(7))
+
