@@ -104,6 +104,8 @@ pub struct Binder<'a> {
     pub(super) outermost: Cell<usize>,
     /// What is declared before the loops that are being built, if any are: it keeps its value from row to row.
     pub(super) before: Option<Block>,
+    /// How many `UNION`s were bound.
+    pub(super) united: usize,
     /// How many queries in the `FROM` of each other are looked at for their columns.
     pub(super) deriving: usize,
     /// How many whole tables the loops around go over.
@@ -162,6 +164,7 @@ impl<'a> Binder<'a> {
             scopes: Vec::new(),
             outermost: Cell::new(usize::MAX),
             before: None,
+            united: 0,
             deriving: 0,
             scans: 0,
             reads: BTreeSet::new(),

@@ -14,9 +14,9 @@
 use super::binder::Binder;
 use super::bound::Bound;
 use super::condition::Condition;
-use super::from::{Body, From};
-use super::row_body::QueryFacts;
-use super::scope::{Names, Relation, Row, Scope};
+use super::from::{Body, From, RELATIONS};
+use super::query_facts::QueryFacts;
+use super::scope::{Derived, Names, Relation, Row, Scope};
 use super::stop::{Bind, Stop, beyond};
 use super::tree;
 use fabius_sql_meaning::analysis::Sight;
@@ -29,24 +29,11 @@ use std::sync::Arc;
 /// Queries in the `FROM` of each other, at most: each is bound twice, once for its columns.
 const NESTED: usize = 4;
 
-/// A query in a `FROM`.
-#[derive(Debug)]
-pub(super) struct Derived {
-    query: ast::Query,
-    /// What it can name of the `FROM` that it stands in.
-    names: Names,
-    /// The relations that have to be reached before it, as bits.
-    behind: u64,
+/// What is known of a query in a `FROM` before it is reached.
+struct Described {
     facts: QueryFacts,
-    /// Whether queries around its `FROM` give the values that its rows are reached by.
     is_asked_around: bool,
-}
-
-impl Derived {
-    /// Whether it can be reached once these relations are.
-    pub(super) fn is_ready(&self, reached: u64) -> bool {
-        self.behind & !reached == 0
-    }
+    columns: Vec<(String, SqlType)>,
 }
 
 impl<'a> Binder<'a> {
@@ -59,8 +46,14 @@ impl<'a> Binder<'a> {
         names: Names,
         relations: &[Relation],
     ) -> Bind<Relation> {
+        if !query.locks.is_empty() {
+            return beyond("a subquery in FROM that locks rows");
+        }
+        if relations.len() > RELATIONS {
+            return beyond("a FROM of so many tables");
+        }
         let names = if is_lateral { names } else { Names::default() };
-        let (facts, is_asked_around, mut columns) = self.described(query, &names, relations)?;
+        let Described { facts, is_asked_around, mut columns } = self.described(query, &names, relations)?;
         if self.lifts && !facts.is_keyed {
             return beyond("a whole table in a subquery in FROM");
         }
@@ -82,14 +75,8 @@ impl<'a> Binder<'a> {
         })
     }
 
-    /// What is known of a query behind relations, before they are reached: also whether queries around give the values
-    /// that its rows are reached by, and its columns.
-    fn described(
-        &mut self,
-        query: &ast::Query,
-        names: &Names,
-        relations: &[Relation],
-    ) -> Bind<(QueryFacts, bool, Vec<(String, SqlType)>)> {
+    /// What is known of a query behind relations, before they are reached.
+    fn described(&mut self, query: &ast::Query, names: &Names, relations: &[Relation]) -> Bind<Described> {
         if self.deriving == NESTED {
             return beyond("so many queries in the FROM of each other");
         }
@@ -120,7 +107,9 @@ impl<'a> Binder<'a> {
         self.back_to(mark);
         debug_assert_eq!(self.scopes.len(), around);
         match described {
-            Ok(((_, facts), is_outer)) => Ok((facts.clone(), is_outer && facts.is_selective, columns)),
+            Ok(((_, facts), is_outer)) => {
+                Ok(Described { is_asked_around: is_outer && facts.is_selective, facts, columns })
+            }
             // The other back end says what is wrong, in the place that it has among other errors.
             Err(Stop::Wrong(_)) if self.lifts => beyond("what is wrong in a subquery in FROM"),
             Err(stop) => Err(stop),

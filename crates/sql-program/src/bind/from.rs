@@ -3,7 +3,7 @@
 use super::access::{Access, ways};
 use super::binder::Binder;
 use super::condition::{Condition, Members, Says, conditions};
-use super::row_body::QueryFacts;
+use super::query_facts::QueryFacts;
 use super::scope::{Names, Relation, Row, Scope};
 use super::stop::{Bind, beyond};
 use super::tree;
@@ -17,6 +17,9 @@ use sqlparser::ast::{self, Expr, JoinConstraint, JoinOperator, TableFactor};
 
 /// Conditions with subqueries that are decided one within the other, at most.
 const SUBQUERIES: usize = 24;
+
+/// Relations of a `FROM` that programs join, at most.
+pub(super) const RELATIONS: usize = 60;
 
 /// What a `FROM` says: its relations are the innermost scope while it is bound.
 #[derive(Clone)]
@@ -129,7 +132,7 @@ impl<'a> Binder<'a> {
             }
             scope.names = scope.names.join(names);
         }
-        if scope.relations.len() > 60 {
+        if scope.relations.len() > RELATIONS {
             return beyond("a FROM of so many tables");
         }
         Ok((scope, joined))

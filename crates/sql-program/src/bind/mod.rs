@@ -25,7 +25,7 @@
 //! | `derived` | queries in FROM |
 //! | `query_keys` | rows that are found by what a query gives |
 //! | `select`, `sorted`, `aggregate`, `grouped`, `subquery` | queries |
-//! | `row_body` | what is done for their rows, and what is known of them |
+//! | `row_body`, `query_facts` | what is done for their rows, and what is known of them |
 //! | `catch` | exceptions of Python that do not end the call |
 //! | `array`, `list`, `virtual_relation` | arrays as lists; rows that are computed |
 //! | `table_function` | functions of the catalog |
@@ -73,6 +73,7 @@ mod lookup;
 mod lowering;
 mod operator;
 mod partner;
+mod query_facts;
 mod query_keys;
 mod row_body;
 mod rows;
@@ -99,7 +100,8 @@ pub use held::some_value;
 pub use inputs::Inputs;
 pub(crate) use list::List;
 pub use lowering::{explained, lower};
-pub use row_body::{QueryFacts, RowBody};
+pub use query_facts::QueryFacts;
+pub use row_body::RowBody;
 pub use rows::{FOUND, RowsOf, counted, lower_delete_rows, lower_insert_rows, lower_update_rows};
 pub use select::is_aggregated;
 pub use stop::{Bind, Stop};

@@ -1,4 +1,4 @@
-//! What is made of a query: what is done for each row, which rows those are, and what is known of them then.
+//! What is made of a query: what is done for each row, and which rows those are.
 
 use super::binder::Binder;
 use super::bound::Bound;
@@ -13,20 +13,10 @@ use fabius_value::DataType;
 pub type RowBody<'b, 'a> = dyn FnMut(&mut Binder<'a>, &[OutputColumn], Vec<Bound>) -> Bind<()> + 'b;
 
 /// `LIMIT` and `OFFSET`, and how a loop counts them.
+#[derive(Default)]
 pub(super) struct Window {
     pub(super) limit: Option<Expression>,
     pub(super) offset: Option<Expression>,
-}
-
-/// What is known of a query once its loops are built.
-#[derive(Clone, Debug, Default)]
-pub struct QueryFacts {
-    /// Whether it gives at most one row.
-    pub is_single: bool,
-    /// Whether every table is reached by values of a key's first columns.
-    pub is_keyed: bool,
-    /// Whether it goes over one row at most, or over those that values of queries around it ask for.
-    pub is_selective: bool,
 }
 
 /// The columns of a list whose rows are appended in several places.

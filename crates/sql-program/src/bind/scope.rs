@@ -1,9 +1,9 @@
 //! Names of columns: the relations that an expression can see.
 
 use super::bound::Bound;
-use super::derived::Derived;
 use super::held::held;
 use super::list::List;
+use super::query_facts::QueryFacts;
 use super::stop::Bind;
 use super::tree;
 use fabius_program::syntax::tree::Expression;
@@ -11,6 +11,7 @@ use fabius_sql_meaning::analysis::{self, ScopeColumn, Sight};
 use fabius_sql_meaning::catalog::{ROW_NUMBER, Table};
 use fabius_sql_meaning::sql_type::SqlType;
 use fabius_value::DataType;
+use sqlparser::ast;
 use std::sync::Arc;
 
 /// A column by its place.
@@ -104,6 +105,26 @@ pub(super) struct Virtual {
     pub(super) lists: Vec<List>,
     /// Whether the number is a column too, the last.
     pub(super) is_numbered: bool,
+}
+
+/// A query in a `FROM`.
+#[derive(Debug)]
+pub(super) struct Derived {
+    pub(super) query: ast::Query,
+    /// What it can name of the `FROM` that it stands in.
+    pub(super) names: Names,
+    /// The relations that have to be reached before it, as bits.
+    pub(super) behind: u64,
+    pub(super) facts: QueryFacts,
+    /// Whether queries around its `FROM` give the values that its rows are reached by.
+    pub(super) is_asked_around: bool,
+}
+
+impl Derived {
+    /// Whether it can be reached once these relations are.
+    pub(super) fn is_ready(&self, reached: u64) -> bool {
+        self.behind & !reached == 0
+    }
 }
 
 impl Relation {

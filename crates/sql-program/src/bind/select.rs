@@ -3,7 +3,8 @@
 use super::binder::Binder;
 use super::bound::Bound;
 use super::from::{From, Order};
-use super::row_body::{Gathered, QueryFacts, RowBody, Window};
+use super::query_facts::QueryFacts;
+use super::row_body::{Gathered, RowBody, Window};
 use super::scope::{Relation, Scope};
 use super::sorted::Sorting;
 use super::stop::{Bind, Place, Stop, beyond};
@@ -20,6 +21,9 @@ use fabius_sql_syntax::tokens::Tokens;
 use fabius_sql_syntax::written::{written, written_ident};
 use fabius_value::{DataType, SqlState};
 use sqlparser::ast::{self, Expr, SelectItem, SetExpr};
+
+/// `UNION`s of a statement, at most, each as often as it is bound: what is done for rows is there once for each side.
+const UNITED: usize = 32;
 
 /// Whether `*` or `t.*` is among the items of a list.
 fn is_all(items: &[SelectItem]) -> bool {
@@ -55,17 +59,58 @@ impl<'a> Binder<'a> {
                 let window = self.window(query)?;
                 self.select(select, order, window, body)
             }
-            SetExpr::Query(inner)
-                if order.is_empty() && query.limit_clause.is_none() && query.fetch.is_none() =>
-            {
-                self.query(inner, body)
-            }
-            SetExpr::Values(values)
-                if order.is_empty() && query.limit_clause.is_none() && query.fetch.is_none() =>
-            {
-                self.values(values, body)
+            rows if order.is_empty() && query.limit_clause.is_none() && query.fetch.is_none() => {
+                self.rows_of(rows, body)
             }
             _ => beyond("a query of this form"),
+        }
+    }
+
+    /// Rows in any order.
+    fn rows_of(&mut self, rows: &SetExpr, body: &mut RowBody<'_, 'a>) -> Bind<QueryFacts> {
+        match rows {
+            SetExpr::Select(select) => self.select(select, &[], Window::default(), body),
+            SetExpr::Query(inner) if inner.locks.is_empty() => self.query(inner, body),
+            SetExpr::Values(values) => self.values(values, body),
+            SetExpr::SetOperation {
+                op: ast::SetOperator::Union,
+                set_quantifier: ast::SetQuantifier::All,
+                left,
+                right,
+            } => {
+                if self.united == UNITED {
+                    return beyond("so many queries united");
+                }
+                self.united += 1;
+                self.deeper(|binder| binder.union_all([left, right], body))
+            }
+            _ => beyond("a query of this form"),
+        }
+    }
+
+    /// `UNION ALL` of rows that are reached by keys, and whose columns have the same types.
+    fn union_all(&mut self, sides: [&SetExpr; 2], body: &mut RowBody<'_, 'a>) -> Bind<QueryFacts> {
+        let mut of_first: Option<Vec<OutputColumn>> = None;
+        let mut all = QueryFacts { is_single: false, is_keyed: true, is_selective: true };
+        for side in sides {
+            let facts = self.rows_of(side, &mut |binder, columns, values| {
+                let columns = columns.iter().map(|column| OutputColumn { origin: (0, 0), ..column.clone() });
+                let columns: Vec<OutputColumn> = columns.collect();
+                let first = of_first.get_or_insert_with(|| columns.clone());
+                let mut types =
+                    first.iter().map(|of| &of.sql_type).zip(columns.iter().map(|of| &of.sql_type));
+                let is_alike = first.len() == columns.len() && types.all(|(first, other)| first == other);
+                if !is_alike || values.iter().any(Bound::is_unknown) {
+                    return beyond("a UNION of several types");
+                }
+                body(binder, first, values)
+            })?;
+            all.is_keyed &= facts.is_keyed;
+            all.is_selective &= facts.is_selective;
+        }
+        match self.lifts && !all.is_keyed {
+            true => beyond("a UNION of whole tables"),
+            false => Ok(all),
         }
     }
 

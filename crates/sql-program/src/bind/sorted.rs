@@ -13,7 +13,8 @@
 use super::binder::Binder;
 use super::bound::Bound;
 use super::from::{Body, From};
-use super::row_body::{Gathered, QueryFacts, RowBody, Window};
+use super::query_facts::QueryFacts;
+use super::row_body::{Gathered, RowBody, Window};
 use super::stop::{Bind, Place, beyond};
 use super::tree;
 use fabius_program::ir::BinaryOperator as Op;

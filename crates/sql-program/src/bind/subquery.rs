@@ -3,7 +3,7 @@
 use super::binder::Binder;
 use super::bound::Bound;
 use super::expression::logic;
-use super::row_body::QueryFacts;
+use super::query_facts::QueryFacts;
 use super::scope::Row;
 use super::stop::{Bind, Place, beyond};
 use super::tree;
