@@ -7,7 +7,8 @@ pub type Shape = (&'static str, fn(usize) -> String);
 pub const TABLES: &str = "CREATE TABLE t (a boolean, b integer, c integer, s text);
     INSERT INTO t VALUES (true, 1, 2, 'x'), (false, 2, 3, 'y'), (null, null, null, null);
     CREATE TABLE u (i integer); CREATE TABLE w (i integer); CREATE TABLE big (b integer);
-    INSERT INTO big SELECT g FROM generate_series(1, 20000) AS g";
+    INSERT INTO big SELECT g FROM generate_series(1, 20000) AS g;
+    CREATE TABLE k (i integer PRIMARY KEY, j integer); CREATE INDEX k_j ON k (j); INSERT INTO k VALUES (1, 1), (2, 1)";
 
 /// PostgreSQL's longest list of what is selected.
 const TARGETS: usize = 1600;
@@ -200,6 +201,22 @@ pub const RELATIONS: &[Shape] = &[
         format!("SELECT 1 FROM t t0 {}", list(n.min(TABLES_MAX), " ", one))
     }),
     ("JOIN", |n| format!("SELECT 1 FROM t {}", list(n, " ", |i| format!("JOIN t t{i} ON t.b = t{i}.b")))),
+    ("LEFT JOIN along an index", |n| {
+        let one = |i| format!("LEFT JOIN k k{i} ON k{i}.j = k.i");
+        format!("SELECT 1 FROM k {} WHERE k.i = 2", list(n.min(40), " ", one))
+    }),
+    ("LEFT JOIN LATERAL along an index", |n| {
+        let one = |i| format!("LEFT JOIN LATERAL (SELECT 1 FROM k WHERE j = o.i LIMIT 2) l{i} ON true");
+        format!("SELECT 1 FROM k o {} WHERE o.i = 2", list(n.min(40), " ", one))
+    }),
+    ("UNION ALL along a key", |n| {
+        let one = |i| format!("SELECT j FROM k WHERE i = {i}");
+        format!("SELECT 1 FROM ({}) u LEFT JOIN k ON k.j = u.j", list(n.min(200), " UNION ALL ", one))
+    }),
+    ("GROUP BY along a key", |n| {
+        let keys = list(n.min(1000), ", ", |i| format!("j + {i}"));
+        format!("SELECT count(*) FROM k WHERE i = 1 GROUP BY {keys}")
+    }),
     ("CROSS JOIN", |n| format!("SELECT 1 FROM t {}", list(n, " ", |i| format!("CROSS JOIN t t{i}")))),
     ("NATURAL JOIN", |n| format!("SELECT 1 FROM t {}", list(n, " ", |i| format!("NATURAL JOIN t t{i}")))),
     ("USING", |n| format!("SELECT 1 FROM t x JOIN t y USING ({})", same(n, ",", "b"))),

@@ -104,6 +104,8 @@ pub struct Binder<'a> {
     pub(super) outermost: Cell<usize>,
     /// What is declared before the loops that are being built, if any are: it keeps its value from row to row.
     pub(super) before: Option<Block>,
+    /// How often what is done for a row was bound.
+    pub(super) bodies: usize,
     /// How many `UNION`s were bound.
     pub(super) united: usize,
     /// How many queries in the `FROM` of each other are looked at for their columns.
@@ -164,6 +166,7 @@ impl<'a> Binder<'a> {
             scopes: Vec::new(),
             outermost: Cell::new(usize::MAX),
             before: None,
+            bodies: 0,
             united: 0,
             deriving: 0,
             scans: 0,

@@ -14,7 +14,7 @@
 use super::binder::Binder;
 use super::bound::Bound;
 use super::condition::Condition;
-use super::from::{Body, From, RELATIONS};
+use super::from::{Body, From};
 use super::query_facts::QueryFacts;
 use super::scope::{Derived, Names, Relation, Row, Scope};
 use super::stop::{Bind, Stop, beyond};
@@ -48,9 +48,6 @@ impl<'a> Binder<'a> {
     ) -> Bind<Relation> {
         if !query.locks.is_empty() {
             return beyond("a subquery in FROM that locks rows");
-        }
-        if relations.len() > RELATIONS {
-            return beyond("a FROM of so many tables");
         }
         let names = if is_lateral { names } else { Names::default() };
         let Described { facts, is_asked_around, mut columns } = self.described(query, &names, relations)?;

@@ -19,7 +19,10 @@ use sqlparser::ast::{self, Expr, JoinConstraint, JoinOperator, TableFactor};
 const SUBQUERIES: usize = 24;
 
 /// Relations of a `FROM` that programs join, at most.
-pub(super) const RELATIONS: usize = 60;
+const RELATIONS: usize = 60;
+
+/// How often a statement says what is done for a row, at most: outer joins have that twice, for partners and for nulls.
+const BODIES: usize = 600;
 
 /// What a `FROM` says: its relations are the innermost scope while it is bound.
 #[derive(Clone)]
@@ -107,7 +110,10 @@ impl<'a> Binder<'a> {
                     JoinOperator::Left(on) | JoinOperator::LeftOuter(on) => (on, true),
                     _ => return beyond("this kind of join"),
                 };
-                let beside = scope.names.clone().join(names.clone());
+                let beside = match &join.relation {
+                    TableFactor::Derived { lateral: true, .. } => scope.names.clone().join(names.clone()),
+                    _ => Names::default(),
+                };
                 let right = self.relation(&join.relation, &beside, &mut scope.relations)?;
                 Self::refuse_named_twice(&scope.names, &right)?;
                 Self::refuse_named_twice(&names, &right)?;
@@ -132,9 +138,6 @@ impl<'a> Binder<'a> {
             }
             scope.names = scope.names.join(names);
         }
-        if scope.relations.len() > RELATIONS {
-            return beyond("a FROM of so many tables");
-        }
         Ok((scope, joined))
     }
 
@@ -147,6 +150,9 @@ impl<'a> Binder<'a> {
         relations: &mut Vec<Relation>,
     ) -> Bind<Names> {
         let at = relations.len();
+        if at == RELATIONS {
+            return beyond("a FROM of so many tables");
+        }
         if let Some(relation) = self.virtual_relation(factor)? {
             let names = relation.names(at);
             relations.push(relation);
@@ -320,7 +326,8 @@ impl<'a> Binder<'a> {
     fn reach_row(&mut self, from: &mut From, reached: u64, body: &mut Body<'_, 'a>) -> Bind<()> {
         if reached.count_ones() as usize == self.scope().relations.len() {
             self.limited = from.found.is_limited;
-            return body(self);
+            self.bodies += 1;
+            return if self.bodies > BODIES { beyond("so many outer joins") } else { body(self) };
         }
         let (at, access) = self.next_relation(from, reached)?;
         match from.outer[at].clone() {

@@ -38,6 +38,9 @@ use fabius_sql_meaning::type_rules::{is_float, looks_different};
 use sqlparser::ast::{self, Expr, SelectItem};
 use std::ops::ControlFlow;
 
+/// Keys of groups, at most.
+const KEYS: usize = 64;
+
 /// A query of groups.
 struct Groups {
     /// The query, with columns that are keys written as the keys are.
@@ -95,6 +98,9 @@ impl<'a> Binder<'a> {
         };
         if !modifiers.is_empty() {
             return beyond("groups of several sets");
+        }
+        if items.len() > KEYS {
+            return beyond("groups by so many keys");
         }
         let mut keys =
             items.iter().map(|item| self.group_key(wanted.select, item)).collect::<Bind<Vec<_>>>()?;
