@@ -161,19 +161,7 @@ impl<'a> Binder<'a> {
         let boolean = Some(tree::scalar_type(DataType::Boolean, false));
         self.emit(tree::declare(&found, true, boolean, tree::boolean(false)));
         let values = self.each_derived(at, derived, &mut |binder| {
-            let mut all = Vec::new();
-            for condition in on {
-                all.push(binder.condition(&condition.expression, "JOIN/ON")?);
-            }
-            let (then, ()) = binder.nested(|binder| {
-                binder.emit(tree::assign(&found, tree::boolean(true)));
-                binder.repeated(|binder| binder.reach_next(from, reached | 1 << at, body))
-            })?;
-            match all.is_empty() {
-                true => binder.block.extend(then),
-                false => binder.emit(tree::when(tree::all(all), then, None)),
-            }
-            Ok(())
+            binder.partner(on, &found, |binder| binder.reach_next(from, reached | 1 << at, body))
         })?;
         let null = |value: Bound| Bound::constant(Value::Null, value.sql_type, value.data_type);
         self.scope().relations[at].row = Row::Values(values.into_iter().map(null).collect());

@@ -634,20 +634,7 @@ impl<'a> Binder<'a> {
         let row = self.name("row");
         self.scope().relations[at].row = Row::Loop(row.clone());
         let (block, ()) = self.nested(|binder| {
-            let mut all = Vec::new();
-            for condition in rest {
-                all.push(binder.condition(&condition.expression, "JOIN/ON")?);
-            }
-            let (then, ()) = binder.nested(|binder| {
-                binder.emit(tree::assign(&found, tree::boolean(true)));
-                binder.repeated(|binder| binder.reach_next(from, reached | 1 << at, body))
-            })?;
-            if all.is_empty() {
-                binder.block.extend(then);
-            } else {
-                binder.emit(tree::when(tree::all(all), then, None));
-            }
-            Ok(())
+            binder.partner(rest, &found, |binder| binder.reach_next(from, reached | 1 << at, body))
         })?;
         let scan = self.loop_over(&relation, &access, keys, None);
         self.emit(tree::for_each(&row, scan, block));
@@ -655,6 +642,28 @@ impl<'a> Binder<'a> {
         let (block, ()) = self.nested(|binder| binder.reach_next(from, reached | 1 << at, body))?;
         self.emit(tree::when(tree::not(tree::variable(found)), block, None));
         self.scope().relations[at].row = Row::Absent;
+        Ok(())
+    }
+
+    /// A row of an outer join's far side: `act` is done, and noted in `found`, if it meets the conditions.
+    pub(super) fn partner<'c>(
+        &mut self,
+        on: impl IntoIterator<Item = &'c Condition>,
+        found: &str,
+        act: impl FnOnce(&mut Self) -> Bind<()>,
+    ) -> Bind<()> {
+        let mut all = Vec::new();
+        for condition in on {
+            all.push(self.condition(&condition.expression, "JOIN/ON")?);
+        }
+        let (then, ()) = self.nested(|binder| {
+            binder.emit(tree::assign(found, tree::boolean(true)));
+            binder.repeated(act)
+        })?;
+        match all.is_empty() {
+            true => self.block.extend(then),
+            false => self.emit(tree::when(tree::all(all), then, None)),
+        }
         Ok(())
     }
 

@@ -82,7 +82,7 @@ impl<'a> Binder<'a> {
                     return beyond("so many queries united");
                 }
                 self.united += 1;
-                self.deeper(|binder| binder.union_all([left, right], body))
+                self.union_all([left, right], body)
             }
             _ => beyond("a query of this form"),
         }
